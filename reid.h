@@ -787,8 +787,8 @@ typedef struct reid_index reid_index;
    Parameters      desc: device, device_index, the fields about kernels, cpu_isa, threads, parallel_fn, memory_limit,
                    allocator, log and error. REID_DEVICE_AUTO uses a GPU, if it can, for galleries of 2^24 values or
                    more; memory_limit includes device memory. A network's pack contains the kernels for its embeddings.
-                   precision: REID_INT8 and REID_FP16 choose the copy of the rows that a GPU reads first, for all
-                   others it chooses; results are the same.
+                   precision: REID_INT8 and REID_FP16 choose the copy of the rows that a GPU reads first, bytes or
+                   halves; for all others it chooses. Bytes may be all that its memory holds. Results are the same.
                    rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
@@ -7067,7 +7067,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, rows_map) S(tensor_map, queries_map) /* HOPPER: boxes of 128 rows, of BN queries, by 128 bytes */    \
     P(const value_t, rows)      /* (32 tiles, K), by groups: bytes, or halves, scaled so that none is longer than 1 */ \
     P(const float, row_scales)  /* [32 tiles]: of the bytes; VALUE_U8 */                                               \
-    P(const float, floats) P(const unsigned short, halves) /* (32 tiles, K): the rows as given, of one of the types */ \
+    P(const float, floats) P(const unsigned short, halves) /* (32 tiles, K): the rows as given, in one type or none */ \
     P(const unsigned, order)    /* [count]: the number of the row in each place; 0: the place itself */                \
     P(const unsigned, starts)   /* [groups + 1]: the first place of each group; 0: rows are ranked */                  \
     P(const float, given)       /* the queries, (n, dim) */                                                            \
@@ -9316,7 +9316,8 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A GPU has a copy of the rows as bytes, or in half precision, too, and computes from it the best product of each query
    with each tile of 32 rows. Its error is also below a known bound, so only rows that can matter are scored in double,
-   on the GPU; the k best come back. If `exclude` drops some of them, more are asked for.
+   on the GPU; the k best come back. If `exclude` drops some of them, more are asked for. If only the bytes fit into its
+   memory, a search is lean: those with the highest possible scores come back, and the CPU scores them.
 
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
    itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk. */
@@ -9808,7 +9809,8 @@ typedef struct reid__gpu_index {
     reid__step queries, products, best; /* kernels; products: reid_search, of products.bn queries */
     reid__address memory;               /* one block; arguments has addresses in it */
     reid__search_arguments arguments;   /* the arguments that all searches share */
-    int most, hopper, bytes;            /* queries at a time; `products` uses Hopper's instructions; it reads bytes */
+    int most, hopper, bytes, lean;      /* queries at a time; `products` uses Hopper's instructions; it reads bytes; */
+                                        /* there are only bytes */
     int parts;                          /* of the last search's arguments */
     unsigned char *pinned;              /* rows or hits during a copy */
     size_t pinned_bytes, depth;         /* depth: dim, padded */
@@ -9900,8 +9902,8 @@ static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t co
 /* Bytes of a row in each of the copies on the GPU; 0: there is none. */
 static void reid__row_sizes(const reid_index *x, size_t size[REID__COPIES]) {
     const reid__gpu_index *s = x->gpu;
-    size[0] = x->rows.halves ? 0 : s->depth * sizeof(float);
-    size[1] = x->rows.halves || !s->bytes ? s->depth * sizeof(uint16_t) : 0;
+    size[0] = x->rows.halves || s->lean ? 0 : s->depth * sizeof(float);
+    size[1] = (x->rows.halves || !s->bytes) && !s->lean ? s->depth * sizeof(uint16_t) : 0;
     size[2] = s->bytes ? s->depth : 0;
     size[3] = s->bytes ? sizeof(float) : 0;
 }
@@ -9949,7 +9951,7 @@ static void reid__upload_part(void *task, int index) {
         const float *values = reid__row(x, row, s->wide + (ptrdiff_t)index * x->rows.dim);
         uint16_t *halves = (uint16_t *)(void *)copies[1];
         if (size[0]) memcpy(copies[0], values, dim * sizeof(float));
-        if (x->rows.halves) memcpy(halves, x->rows.halves + row * dim, dim * sizeof *halves);
+        if (size[1] && x->rows.halves) memcpy(halves, x->rows.halves + row * dim, dim * sizeof *halves);
         for (size_t k = 0; k < dim && size[1] && !x->rows.halves; k++)
             halves[k] = reid__to_half((float)(values[k] * s->scale));
         double left = size[2] ? reid__to_bytes(values, dim, copies[2], (float *)(void *)copies[3]) : 0;
@@ -10000,10 +10002,14 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     if (!code) code = cu->ModuleGetFunction(&s->best.handle, s->module, "reid_search_best");
     s->queries.threads = 128, s->queries.shared = 128 * sizeof(double), s->best.threads = 256;
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
-    size_t all = reid__gpu_index_layout(x, 0);
-    x->gpu_bytes = all + s->pinned_bytes;
-    REID__TRY(reid__check_limit(x, e));
-    code = cu->MemAlloc(&s->memory, all);
+    for (int tries = s->bytes ? 2 : 1; tries > 0; tries--, s->lean = 1) {
+        size_t all = reid__gpu_index_layout(x, 0);
+        x->gpu_bytes = all + s->pinned_bytes;
+        reid_result r = reid__check_limit(x, e);
+        code = r == REID_OK ? cu->MemAlloc(&s->memory, all) : 0;
+        if (r == REID_OK && code != REID__CUDA_OUT_OF_MEMORY) break;
+        if (tries == 1) return r ? r : reid__gpu_check(&s->device, code, "the rows of an index", e);
+    }
     if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
     s->pinned = (unsigned char *)pinned;
@@ -10051,7 +10057,8 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     }
     reid__jit_free(&j);
     reid__free(&x->mem, s->wide);
-    if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
+    if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)%s", d->index, d->name, d->arch,
+                      s->lean ? ", which has memory for the rows as bytes only" : "");
     return r;
 }
 
@@ -10079,12 +10086,15 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
 /* Blocks of reid_search_best for each query of the chunk: as many as fill the GPU, if few tiles bound the score of the
    k-th best unit. *reaching: of so many tiles, k have a row of a unit of their own: the rows of a group are in `shared`
    tiles at most, and the last block of rows has four tiles with padding. */
+/* Whether the CPU scores what the GPU has found. */
+static int reid__scored_again(const reid__search_chunk *h) { return h->d->exclude || h->x->gpu->lean; }
+
 static int reid__best_parts(const reid__search_chunk *h, int k, int *reaching) {
     const reid__gpu_index *s = h->x->gpu;
     size_t shared = h->starts && h->x->largest > 1 ? (h->x->largest + 30) / 32 + 1 : 1, n = (size_t)h->n;
     size_t tiles = (size_t)k * shared + 4, parts = 2 * (size_t)s->device.multiprocessors / n;
     size_t room = (s->pinned_bytes - REID__ALIGN) / ((size_t)k * sizeof(reid__search_hit) + sizeof(int)) / n;
-    int bounded = !h->starts || h->d->exclude || h->top == 1; /* the best row bounds no mean from below */
+    int bounded = !h->starts || reid__scored_again(h) || h->top == 1; /* the best row bounds no mean from below */
     if (parts > 32) parts = 32;
     if (parts > room) parts = room;
     if (parts > REID__PART_HITS / (size_t)k) parts = REID__PART_HITS / (size_t)k;
@@ -10106,7 +10116,7 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     size_t hits = lists * (size_t)k * sizeof(reid__search_hit);
     if (!h->starts) a.starts = 0;
     a.hits = a.found + hits_at, a.n = n, a.k = k;
-    a.top = h->d->exclude ? 1 : h->top; /* the best row also bounds the mean of those rows that are not excluded */
+    a.top = reid__scored_again(h) ? 1 : h->top; /* the best row bounds any mean of some rows from above */
     a.least = h->d->use_threshold ? h->d->threshold : -1e300;
     a.room = k <= 496 ? 1024 : 2048; /* k, and what two rounds of all warps can add */
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
@@ -10153,12 +10163,12 @@ static void reid__take_gpu_part(void *task, int index) {
         double last = found ? t->full[found - 1].score : 0;
         for (size_t i = 0; i < found; i++) {
             reid__candidate c = t->full[i];
-            c.exact = !h->d->exclude;
+            c.exact = !reid__scored_again(h);
             if (reid__score_exactly(h, query, &c, t->spare)) t->full[count++] = c;
         }
         reid__put_hits(h, query, t->full, count);
-        if (!h->d->exclude || found < h->cap || h->cap == h->units) continue;
-        if (count < h->k || (h->starts && !(t->full[h->k - 1].score > last))) h->found[query] = -1;
+        if (!reid__scored_again(h) || found < h->cap || h->cap == h->units) continue;
+        if (count < h->k || ((h->starts || h->x->gpu->lean) && !(t->full[h->k - 1].score > last))) h->found[query] = -1;
     }
 }
 
@@ -10183,7 +10193,7 @@ static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n,
     size_t list = most < REID__PART_HITS ? REID__PART_HITS : most;
     REID__TRY(reid__search_memory(x, reid__gpu_scans(h, NULL, list), &block, e));
     reid__gpu_scans(h, block, list);
-    h->cap = h->d->exclude ? 2 * h->k + 16 : h->k;
+    h->cap = s->lean ? 4 * h->k + 64 : h->d->exclude ? 2 * h->k + 16 : h->k;
     if (h->cap > most) h->cap = most;
     for (int first = 0; first < n && r == REID_OK;) {
         size_t fit = (s->pinned_bytes - REID__ALIGN) / (h->cap * sizeof(reid__search_hit) + sizeof(int));

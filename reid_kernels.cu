@@ -3175,9 +3175,27 @@ struct best_of_query {
     unsigned short *queue; /* [WINDOW] */
     best_state *state;
 
-    /* The rows are floats, or halves; both are read sixteen bytes at a time. */
+#ifdef VALUE_U8
+    /* The scout's product of a row. */
+    DEVICE float product_at(unsigned place) const {
+        int number = (int)blockIdx.x / g.parts, sum = first_sum(g, number); /* of the query */
+        const uint4 *row = (const uint4 *)(g.rows + (long long)place * K);
+        const uint4 *bytes = (const uint4 *)(g.queries + (long long)number * K);
+#pragma unroll 8
+        for (int i = 0; i < K / 16; i++) {
+            const uint4 a = row[i], b = bytes[i];
+            sum = reid_dp4a(a.w, b.w, reid_dp4a(a.z, b.z, reid_dp4a(a.y, b.y, reid_dp4a(a.x, b.x, sum))));
+        }
+        return product_of(sum, g.row_scales[place]);
+    }
+#endif
+
+    /* Rows are read sixteen bytes at a time. If there are only bytes, the most that the score can be. */
     DEVICE double score_of(unsigned place) const {
         double sum = 0.0;
+#ifdef VALUE_U8
+        if (!g.floats && !g.halves) return (double)product_at(place) * step + slack;
+#endif
         if (g.floats) {
             const float4 *row = (const float4 *)(g.floats + (long long)place * K);
 #pragma unroll 8
@@ -3207,15 +3225,7 @@ struct best_of_query {
        what the score reads; halves are too much to be read twice. */
     DEVICE bool row_can_matter(unsigned place) const {
 #ifdef VALUE_U8
-        int number = (int)blockIdx.x / g.parts, sum = first_sum(g, number); /* of the query */
-        const uint4 *row = (const uint4 *)(g.rows + (long long)place * K);
-        const uint4 *bytes = (const uint4 *)(g.queries + (long long)number * K);
-#pragma unroll 8
-        for (int i = 0; i < K / 16; i++) {
-            const uint4 a = row[i], b = bytes[i];
-            sum = reid_dp4a(a.w, b.w, reid_dp4a(a.z, b.z, reid_dp4a(a.y, b.y, reid_dp4a(a.x, b.x, sum))));
-        }
-        return can_matter(product_of(sum, g.row_scales[place]));
+        return can_matter(product_at(place));
 #else
         return true;
 #endif

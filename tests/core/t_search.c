@@ -1,7 +1,7 @@
 /* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
    groups of every size, thresholds, rows left out; invalid arguments, missing memory, forks.
    With SEARCH_DEVICE=cuda in the environment it runs on a GPU, with SEARCH_PRECISION=int8 or fp16 as the precision of
-   what is read first: tests/gpu/t_cuda_search.sh.
+   what is read first, and with SEARCH_LEAN=1 without memory for more than that: tests/gpu/t_cuda_search.sh.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_search.c tests/lib/test_impl.c -o build/t_search -lcmocka -lm
       -lpthread */
@@ -9,6 +9,7 @@
 #include "../lib/test_net.h"
 #include <setjmp.h>
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include "../lib/test_util.h"
 #include "../lib/fp.h"
@@ -175,8 +176,19 @@ static void free_bed(bed *b) {
     free(b->rows), free(b->queries), free(b->halves), free(b->groups), free(b->want), free(b->found);
 }
 
+/* Has the emulator refuse memory once. */
+static void refuse_memory(void) {
+    void (*refuse)(const char *), *symbol, *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    assert_non_null(driver);
+    symbol = dlsym(driver, "reid_emulator_fail");
+    assert_non_null(symbol);
+    memcpy(&refuse, &symbol, sizeof refuse); /* ISO C has no cast to a function pointer */
+    refuse("cuMemAlloc:1:2");
+}
+
 static reid_index *open_index(const bed *b, reid_desc *desc) {
     reid_index *index;
+    if (getenv("SEARCH_LEAN")) refuse_memory();
     reid_rows rows = {b->halves ? NULL : b->rows, b->halves, b->c->count, b->c->dim, b->groups};
     return reid_index_create(desc, &rows, &index) == REID_OK ? index : NULL;
 }

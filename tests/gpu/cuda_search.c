@@ -189,6 +189,19 @@ static void test_memory(void) {
             reid_index_destroy(index);
             check_gone();
         }
+    for (int i = 0; i < 2; i++) { /* bytes only, in memory for them; or not even that */
+        reid_desc desc = REID_INIT;
+        desc.precision = REID_INT8;
+        test_case = i ? "no memory" : "memory for bytes";
+        emulator_fail(i ? "cuMemAlloc:1+:2" : "cuMemAlloc:1:2");
+        reid_result r = open_index(&desc, REID_DEVICE_CUDA, &index);
+        emulator_fail(NULL);
+        CHECK_RESULT(r, i ? REID_ERR_OUT_OF_MEMORY : REID_OK);
+        CHECK_HAS(i ? error.text : all.text, i ? "has no memory for the rows" : "for the rows as bytes only");
+        if (index) check_right(index);
+        reid_index_destroy(index);
+        check_gone();
+    }
     for (size_t limit = 100000; limit < 6000000; limit += 150000) { /* too little for either, for a GPU, enough */
         test_heap heap;
         reid_desc desc = REID_INIT;

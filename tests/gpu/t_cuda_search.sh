@@ -24,6 +24,7 @@ compile "$out/pays"
 
 run env SEARCH_DEVICE=cuda SEARCH_PRECISION=int8 "$out/pays/t_search"
 run env SEARCH_DEVICE=cuda SEARCH_PRECISION=fp16 "$out/pays/t_search"
+run env SEARCH_DEVICE=cuda SEARCH_PRECISION=int8 SEARCH_LEAN=1 "$out/pays/t_search"
 ! my_turn || run env SEARCH_DEVICE=cuda SEARCH_PRECISION=int8 REID_EMULATOR_ARCH=80 "$out/pays/t_search"
 run env SEARCH_DEVICE=cuda "$out/pays/t_group"
 ! my_turn || run env SEARCH_DEVICE=cuda REID_EMULATOR_ARCH=75 "$out/pays/t_search" test_groups
@@ -42,12 +43,14 @@ must_fail() { # must_fail WHAT TEST PROGRAM [NAME=VALUE]...: this test of t_sear
     if env "$@" SEARCH_DEVICE=cuda LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$program" "$test" \
         > "$out/log" 2>&1; then bad "not seen: $what"; else good; fi
 }
-broken() { # broken WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in reid.h
+broken() { # broken WHAT TEST SED_SCRIPT [NAME=VALUE]...: a bug in reid.h
+    what=$1 test=$2
     plant_in "$out/pays/reid.h" "$out/broken/reid.h" "$3" || bad "not planted: $1"
     my_turn || return
     gcc -std=c99 -D_GNU_SOURCE -O0 -w -I"$out/broken" -I. tests/core/t_search.c tests/lib/test_impl.c \
         -o "$out/broken/t_search" -lcmocka -lm -lpthread || bad "$1 does not compile"
-    must_fail "$1" "$2" "$out/broken/t_search" ${4+"$4"}
+    shift 3
+    must_fail "$what" "$test" "$out/broken/t_search" "$@"
 }
 broken_kernel() { # broken_kernel WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in reid_kernels.cu
     plant_in reid_kernels.cu "$out/broken/kernels.cu" "/^#ifdef REID_SEARCH/,\$ $3" || bad "not planted: $1"
@@ -57,12 +60,16 @@ broken_kernel() { # broken_kernel WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in re
 broken 'the error of halves is forgotten' test_close \
     's/a->slack = reid__products_bound(.*/a->slack = 0;/' SEARCH_PRECISION=fp16
 broken 'the error of bytes is forgotten' test_rests 's/a->slack = s->rest + 1e-6/a->slack = 1e-6/' SEARCH_PRECISION=int8
+broken 'highest possible scores are taken for scores' test_rows 's/c.exact = !reid__scored_again(h);/c.exact = 1;/' \
+    SEARCH_PRECISION=int8 SEARCH_LEAN=1
+broken 'hits below possible scores' test_rests 's/(h->starts || h->x->gpu->lean)/h->starts/' \
+    SEARCH_PRECISION=int8 SEARCH_LEAN=1
 broken 'the padding is forgotten' test_shared 's/k \* shared + 4,/k * shared,/'
 broken 'a group is in one tile only' test_shared 's/(h->x->largest + 30) \/ 32 + 1/1/'
 broken 'the rows are uploaded in their own order' test_groups \
     's/size_t row = x->order ? x->order\[place\] : place;/size_t row = place;/'
 broken 'the mean of a group, though rows are left out' test_groups \
-    's/a.top = h->d->exclude ? 1 : h->top;/a.top = h->top;/'
+    's/a.top = reid__scored_again(h) ? 1 : h->top;/a.top = h->top;/'
 broken 'hits that are left out are not replaced' test_many 's/h->found\[query\] = -1;/;/'
 broken_kernel 'the error of a query of bytes is forgotten' test_rests \
     's/ + g.reach \* sqrt(rest)//' SEARCH_PRECISION=int8
