@@ -1347,28 +1347,19 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 #define REID__MAX_DIMS 8
 #define REID__MAX_NAME 511 /* bytes of UTF-8 */
 
-/* Every dtype of the format, with its width in bits. */
-#define REID__DTYPES(X)                                                                                                \
-    X(F64, 64) X(F32, 32) X(F16, 16) X(BF16, 16) X(I64, 64) X(I32, 32) X(I16, 16) X(I8, 8) X(U8, 8) X(BOOL, 8)         \
-    X(U64, 64) X(U32, 32) X(U16, 16) X(C64, 64) X(F8_E4M3, 8) X(F8_E5M2, 8) X(F8_E8M0, 8) X(F8_E4M3FNUZ, 8)            \
-    X(F8_E5M2FNUZ, 8) X(F6_E2M3, 6) X(F6_E3M2, 6) X(F4, 4)
-
-typedef enum reid__dtype {
-#define REID__ENUM(id, bits) REID__##id,
-    REID__DTYPES(REID__ENUM)
-    REID__DTYPE_COUNT
-} reid__dtype;
-
-static const struct { const char *name; int bits; } reid__dtypes[] = {
-#define REID__ROW(id, bits) {#id, bits},
-    REID__DTYPES(REID__ROW)
-#undef REID__ROW
+/* Every dtype of the format, with its width in bits. The first four, which have names, are those of weights. */
+enum { REID__F64, REID__F32, REID__F16, REID__BF16, REID__WEIGHT_DTYPES };
+static const struct { char name[12]; int bits; } reid__dtypes[] = {
+    {"F64", 64}, {"F32", 32}, {"F16", 16}, {"BF16", 16}, {"I64", 64}, {"I32", 32}, {"I16", 16}, {"I8", 8}, {"U8", 8},
+    {"BOOL", 8}, {"U64", 64}, {"U32", 32}, {"U16", 16}, {"C64", 64}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8},
+    {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
 };
+#define REID__DTYPES ((int)(sizeof reid__dtypes / sizeof reid__dtypes[0]))
 
 typedef struct reid__tensor {
     const char *name;      /* canonical: file_name without the prefixes that wrappers put before it */
     const char *file_name; /* as written in the file */
-    reid__dtype dtype;
+    int dtype; /* row of reid__dtypes */
     int ndim;
     size_t shape[REID__MAX_DIMS];
     size_t count;        /* elements; 1 for a scalar, whose ndim is 0 */
@@ -1387,8 +1378,6 @@ typedef struct reid__weights {
     char *header;                /* JSON and a 0 byte; once parsed: the strings of tensors and meta */
     size_t count, max_count, meta_count, max_meta_count, header_size;
 } reid__weights;
-
-static const char *reid__dtype_name(reid__dtype d) { return d < REID__DTYPE_COUNT ? reid__dtypes[d].name : "?"; }
 
 static uint32_t reid__le16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 static uint32_t reid__le32(const unsigned char *p) { return reid__le16(p) | reid__le16(p + 2) << 16; }
@@ -1691,14 +1680,12 @@ static int reid__json_key(reid__json *j, const char **key) {
 }
 
 /* --- header: the meaning of the JSON --- */
-static int reid__header_dtype(reid__json *j, reid__dtype *dtype) {
+static int reid__header_dtype(reid__json *j, int *dtype) {
     const char *name;
-    int i = 0;
     if (!reid__json_value(j, '"', "expected a dtype in double quotes") || !reid__json_name(j, &name)) return 0;
-    while (i < REID__DTYPE_COUNT && strcmp(name, reid__dtypes[i].name) != 0) i++;
-    if (i == REID__DTYPE_COUNT) return reid__json_fail(j, REID_ERR_UNKNOWN_DTYPE, "unknown dtype ", name);
-    *dtype = (reid__dtype)i;
-    return 1;
+    for (*dtype = 0; *dtype < REID__DTYPES; ++*dtype)
+        if (strcmp(name, reid__dtypes[*dtype].name) == 0) return 1;
+    return reid__json_fail(j, REID_ERR_UNKNOWN_DTYPE, "unknown dtype ", name);
 }
 
 static int reid__header_integers(reid__json *j, uint64_t values[REID__MAX_DIMS], int *count) {
@@ -1725,7 +1712,7 @@ static int reid__header_size(reid__json *j, reid__tensor *t, const uint64_t *sid
     if (bits % 8 == 0 && t->begin <= t->end && t->end - t->begin == bits / 8) return 1;
     j->result = reid__weights_fail(j->weights, j->error, REID_ERR_TENSOR_SIZE,
                                    "tensor \"%s\": %zu elements of %s do not fill bytes %zu to %zu", t->file_name,
-                                   t->count, reid__dtype_name(t->dtype), (size_t)t->begin, (size_t)t->end);
+                                   t->count, reid__dtypes[t->dtype].name, (size_t)t->begin, (size_t)t->end);
     return 0;
 }
 
@@ -1877,7 +1864,7 @@ static uint32_t reid__half_bits(uint32_t half) {
 }
 
 /* One F32, BF16, F16 or F64 as the bits of an FP32; a double is rounded to nearest even. */
-static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
+static uint32_t reid__element_bits(int dtype, const unsigned char *p) {
     if (dtype == REID__F32) return reid__le32(p);
     if (dtype == REID__BF16) return reid__le16(p) << 16;
     if (dtype == REID__F16) return reid__half_bits(reid__le16(p));
@@ -1914,9 +1901,9 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
                                       float *out, reid_error *e) {
     unsigned char chunk[16384];
     size_t size = (size_t)reid__dtypes[t->dtype].bits / 8, n;
-    if (t->dtype != REID__F64 && t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16)
+    if (t->dtype >= REID__WEIGHT_DTYPES)
         return reid__weights_fail(w, e, REID_ERR_TENSOR_DTYPE, "tensor \"%s\" is %s; weights are F32, F16, BF16 or F64",
-                                  t->file_name, reid__dtype_name(t->dtype));
+                                  t->file_name, reid__dtypes[t->dtype].name);
     if (first > t->count || count > t->count - first)
         return reid__weights_fail(w, e, REID_ERR_INVALID_ARG, "tensor \"%s\" has no such elements", t->file_name);
     for (; count > 0; first += n, out += n, count -= n) {
@@ -3214,46 +3201,6 @@ static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
 
-/* For REID_ASSERT: whether a buffer exists and lives while an operation runs. */
-static int reid__buffer_lives(const reid__plan *p, int buffer, int op) {
-    return buffer >= 0 && buffer < p->buffer_count && p->buffers[buffer].first <= op && op <= p->buffers[buffer].last;
-}
-
-/* For REID_ASSERT: whether two buffers that live at the same time share no memory, or one takes over the other's. */
-static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
-    const reid__buffer *x = &p->buffers[a], *y = &p->buffers[b];
-    size_t x_end = x->offset + reid__whole_vectors(x->floats), y_end = y->offset + reid__whole_vectors(y->floats);
-    if (x->late != y->late || x->last < y->first || y->last < x->first || x_end <= y->offset || y_end <= x->offset)
-        return 1;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int writes = op->out == a || op->out == b, over = reid__in_place(p, i);
-        if (writes && op->fused) return 1; /* it is never stored */
-        if (writes && over != REID__NONE && (over == a || over == b)) return 1;
-    }
-    return 0;
-}
-
-/* For REID_ASSERT: operations use buffers that exist, live, suffice, are in the arena, and apart while they live. */
-static int reid__plan_is_sound(const reid__plan *p) {
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        const int touched[7] = {op->in, op->out, op->residual, op->scale, op->sums, op->key, op->value};
-        for (int k = 0; k < 7; k++) /* the first two: always */
-            if ((k < 2 || touched[k] != REID__NONE) && !reid__buffer_lives(p, touched[k], i)) return 0;
-        if (op->channel + op->oc > p->buffers[op->out].channels) return 0;
-    }
-    for (int i = 0; i < p->buffer_count; i++) {
-        const reid__buffer *b = &p->buffers[i];
-        int stored = 1;
-        for (int k = 0; k < p->op_count; k++) stored &= !(p->ops[k].fused && p->ops[k].out == i);
-        if (stored && b->offset + b->floats > (b->late ? p->late_floats : p->early_floats)) return 0;
-        for (int k = 0; k < i; k++)
-            if (!reid__buffers_are_apart(p, i, k)) return 0;
-    }
-    return p->embedding >= 0 && p->embedding < p->buffer_count && p->dim >= 1;
-}
-
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0), p->late_floats = reid__assign_arena(p, 1);
     p->carried_floats = p->weight_floats = 0;
@@ -3313,7 +3260,6 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
         p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]), p->ops[i].fused = reid__fuses(p, i);
     reid__lifetimes(p);
     reid__assign_offsets(p);
-    REID_ASSERT(reid__plan_is_sound(p));
     return 1;
 }
 
@@ -10895,9 +10841,8 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
         if (note) snprintf(note, 256, "shape is %s, %s is needed", have, need);
         return REID_ERR_TENSOR_SHAPE;
     }
-    if (t->dtype == REID__F32 || t->dtype == REID__F16 || t->dtype == REID__BF16 || t->dtype == REID__F64)
-        return REID_OK;
-    if (note) snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+    if (t->dtype < REID__WEIGHT_DTYPES) return REID_OK;
+    if (note) snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtypes[t->dtype].name);
     return REID_ERR_TENSOR_DTYPE;
 }
 
@@ -11372,7 +11317,6 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
-    REID_ASSERT(reid__plan_is_sound(ctx->plan));
     if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
