@@ -3708,8 +3708,8 @@ static uint16_t reid__to_half(float x) {
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
-       REID__T, GET, PUT     bf16      the type of an activation in memory; loads and stores a vector of them
-       REID__STEP            bf16      inputs of a pixel that one multiply-add of tile takes
+       REID__FROM_BF16       bf16      loads a vector of activations
+       REID__PUT             narrow    stores a vector of activations
        REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too); adds its products with words
        REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
        REID__QUOTIENT        bf16      a / b
@@ -3883,11 +3883,9 @@ REID__TARGET_END
 /* bf16 in memory, FP32 in AVX-512's vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
 #define REID__BF16
-#define REID__T uint16_t
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
-#define REID__GET(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define REID__FROM_BF16(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
-#define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define REID__AMX amx_bf16
@@ -4829,18 +4827,21 @@ static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-#define REID__POOL_CHANNELS 256 /* in a piece of work */
+/* Channels in a piece of work, and pieces of an image, or of a pool's bin. */
+static int reid__piece(const reid__op *op) {
+    return op->kind == REID__POOL ? 256 : op->kind == REID__INSTANCE ? 32 : REID__LANES;
+}
 
-static int reid__pool_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__POOL_CHANNELS); }
+static int reid__pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), reid__piece(op)); }
 
 static void reid__pool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
     float step = in->bytes == 1 ? (float)reid__byte_step(in) : 1;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pool_pieces(op);
+    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pieces(op);
     for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
-        int first = (int)(at % pieces) * REID__POOL_CHANNELS, last = reid__min(c, first + REID__POOL_CHANNELS);
+        int first = (int)(at % pieces) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
         j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), step, bin, j->net->weights,
                               reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
     }
@@ -4853,16 +4854,12 @@ static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
                                  j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
-#define REID__NORM_CHANNELS 32 /* in a piece of work */
-
-static int reid__norm_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__NORM_CHANNELS); }
-
 static void reid__instance_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, pieces = reid__norm_pieces(op);
+    int c = j->net->plan->buffers[op->out].c, pieces = reid__pieces(op);
     for (ptrdiff_t at = p->from; at < p->to; at++) {
-        int image = (int)(at / pieces), first = (int)(at % pieces) * REID__NORM_CHANNELS;
-        j->net->kernels->instance(op, c, first, reid__min(c, first + REID__NORM_CHANNELS), reid__at(j, op->in, image),
+        int image = (int)(at / pieces), first = (int)(at % pieces) * reid__piece(op);
+        j->net->kernels->instance(op, c, first, reid__min(c, first + reid__piece(op)), reid__at(j, op->in, image),
                                   op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
                                   j->net->weights, reid__at(j, op->out, image));
     }
@@ -4873,7 +4870,7 @@ static void reid__instance_part(const reid__job *j, const reid__part *p) {
 static void reid__nonlocal_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int pixels = op->oh * op->ow, pieces = out->c / REID__LANES;
+    int pixels = op->oh * op->ow, pieces = reid__pieces(op);
     float *square = j->scratch[p->thread].block, *rows = square + (size_t)out->c * REID__LANES;
     for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces), first = (int)(at % pieces) * REID__LANES;
@@ -4953,15 +4950,13 @@ static void reid__run_op(reid__job *j) {
         reid__run_parts(j, reid__depthwise_part, rows, panels);
         break;
     case REID__MAXPOOL: reid__run_parts(j, reid__maxpool_part, rows, 1); break;
-    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pool_pieces(op), 1); break;
+    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pieces(op), 1); break;
     case REID__SQUEEZE:
         j->parts_m = j->n;
         reid__run_parts(j, reid__squeeze_part, j->n, 1);
         break;
-    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__norm_pieces(op), 1); break;
-    case REID__NONLOCAL:
-        reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * (reid__padded(op->oc) / REID__LANES), 1);
-        break;
+    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
+    case REID__NONLOCAL: reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
 }
@@ -5360,39 +5355,33 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
 #define REID__MAKES (REID__POINT_VECTORS == 1)
-#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
-#ifdef REID__INT8
-#define REID__T uint8_t
-#define REID__GET(p) REID__BYTES(p)
-#define REID__STEP 4
-#define REID__SUM REID__I /* the type of a tile's sums */
-#define REID__START(p) REID__OF(set1_epi32)(0)
-#define REID__WEIGHTS(p) REID__ILOAD(p)
-#define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
-#define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
-#define REID__OWN(name) NULL /* functions that INT8's networks do not need */
-#define REID__OF_INT8(name) REID__F(name)
-#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
-#define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
+
+/* What depends on the type of a pass. */
+#if defined(REID__INT8)
+#define REID__PICK(fp32, bf16, int8) int8
+#elif defined(REID__BF16)
+#define REID__PICK(fp32, bf16, int8) bf16
 #else
-#define REID__ADD(a, b, c) ((void)int16, REID__DOT(a, b, c))
-#define REID__OWN(name) REID__F(name)
-#define REID__OF_INT8(name) NULL
-#define REID__SUM REID__V
-#define REID__START(p) REID__LOAD(p)
-#define REID__WEIGHTS(p) REID__LOAD(p)
-#ifndef REID__BF16
-#define REID__T float
-#define REID__GET(p) REID__LOAD(p)
+#define REID__PICK(fp32, bf16, int8) fp32
 #define REID__PUT(p, v) REID__STORE(p, v)
-#define REID__STEP 1
-#ifndef REID__INPUT
-#define REID__INPUT(p) REID__SET1(*(p))
-#endif
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
 #define REID__QUOTIENT(a, b) ((a) / (b))
 #endif
+#define REID__ELEMENT REID__PICK(REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8)
+#define REID__T REID__PICK(float, uint16_t, uint8_t) /* an activation in memory */
+#define REID__GET(p) REID__PICK(REID__LOAD(p), REID__FROM_BF16(p), REID__BYTES(p)) /* loads a vector of them */
+#define REID__STEP REID__PICK(1, 2, 4) /* inputs of a pixel that one multiply-add of tile takes */
+#define REID__SUM REID__PICK(REID__V, REID__V, REID__I) /* the sums of a tile */
+#define REID__START(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__OF(set1_epi32)(0))
+#define REID__WEIGHTS(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__ILOAD(p))
+#define REID__ADD(a, b, c) REID__PICK(, , int16 ? REID__DOT_INT16(a, b, c) :) REID__DOT(a, b, c)
+#define REID__OWN(name) REID__PICK(REID__F(name), REID__F(name), NULL) /* functions that INT8's networks do not need */
+#define REID__OF_INT8(name) REID__PICK(NULL, NULL, REID__F(name))
+#define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
+#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
+#define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
+#ifndef REID__INPUT
+#define REID__INPUT(p) REID__PICK(REID__SET1(*(p)), , REID__OF(set1_epi32)(reid__group(p)))
 #endif
 
 #ifdef REID__INT8
@@ -5472,6 +5461,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* each turn reads the same amount of b */
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
+    (void)int16; /* only INT8 has such steps */
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
     REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
@@ -6309,16 +6299,8 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__AMX
 #undef REID__AMX_DOT
 #undef REID__FP32_PRODUCT
-#undef REID__OF_INT8
-#undef REID__OWN
-#undef REID__ADD
-#undef REID__SUM
-#undef REID__START
-#undef REID__WEIGHTS
-#undef REID__T
-#undef REID__GET
+#undef REID__PICK
 #undef REID__PUT
-#undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__DOT_INT16
