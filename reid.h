@@ -264,9 +264,9 @@
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch, the position in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except for the
-       generalised mean, by the C library's powf); scalar code has no fused multiply-add and differs in the last places;
-       in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all have the same.
+       batch, the position in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits; scalar code has no
+       fused multiply-add and differs in the last places; in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all
+       have the same.
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
        on one image: several blocks compute parts of a convolution's sums, which are added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
@@ -3640,16 +3640,11 @@ static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* The bits of 2^(i/8) for i = 0 ... 7, minus i << 20; repeated for vectors of 16: see over_sigmoid of >>kernels. */
+/* The bits of 2^(i/8) for i = 0 ... 7, minus i << 20; repeated for vectors of 16: see exp2 of >>kernels. */
 static const uint32_t reid__eighths[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
 };
-
-/* 2^t, where the low bits of t's representation hold t as a number of eighths. */
-static inline float reid__exp2_eighths(float t) {
-    return reid__float(reid__eighths[reid__bits(t) & 7] + (reid__bits(t) << 20));
-}
 
 /* Loads two bf16 inputs or four bytes as one word, for a vector of such words. */
 static inline int reid__group(const void *p) {
@@ -3695,7 +3690,8 @@ static uint16_t reid__to_half(float x) {
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
        REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
        REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
-       REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
+       REID__V, REID__I      all       a vector of floats, and of int32_t
+       REID__AS_INT, AS_FLOAT  all     the bits of one as the other
        REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
@@ -3704,8 +3700,8 @@ static uint16_t reid__to_half(float x) {
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
        REID__HALVES          all       a vector of floats from half precision
-       REID__EXP2_EIGHTHS    all       2^t for eighths
-       REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
+       REID__LOOKUP          all       numbers of a table of 8, repeated for vectors of 16, by the low bits of integers
+       REID__ILOAD, ISTORE, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
        REID__FROM_BF16       bf16      loads a vector of activations
@@ -3730,6 +3726,10 @@ REID__INLINE float reid__scalar_fmadd_ps(float a, float b, float c) { return a *
 REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b; }
 REID__INLINE float reid__scalar_min_ps(float a, float b) { return a < b ? a : b; }
 REID__INLINE int32_t reid__scalar_set1_epi32(int32_t x) { return x; }
+REID__INLINE int32_t reid__scalar_add_epi32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+REID__INLINE int32_t reid__scalar_sub_epi32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+REID__INLINE int32_t reid__scalar_slli_epi32(int32_t a, int n) { return (int32_t)((uint32_t)a << n); }
+REID__INLINE int32_t reid__scalar_srai_epi32(int32_t a, int n) { return a >> n; }
 REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 REID__INLINE int32_t reid__scalar_cvtepu8_epi32(uint8_t x) { return x; }
 REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
@@ -3738,13 +3738,16 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__BASE scalar
 #define REID__PREFIX reid__scalar
 #define REID__V float
+#define REID__I int32_t
 #define REID__W 1
 #define REID__MR 2
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
-#define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
+#define REID__AS_INT(x) ((int32_t)reid__bits(x))
+#define REID__AS_FLOAT(i) reid__float((uint32_t)(i))
+#define REID__LOOKUP(table, i) ((int32_t)(table)[(i) & 7])
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
 #include REID_SELF
@@ -3755,7 +3758,6 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
-#define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
 #define REID__DOT_INT16(a, b, c) ((c) + reid__dot2(a, b))
@@ -3767,9 +3769,10 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #endif
 
 #if defined(REID__VECTORS) || defined(REID__NEON)
-#undef REID__EXP2_EIGHTHS
-#define REID__EXP2_EIGHTHS(t)                                                                                          \
-    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
+#undef REID__AS_INT
+#undef REID__AS_FLOAT
+#define REID__AS_INT(x) ((REID__I)(x))
+#define REID__AS_FLOAT(i) ((REID__V)(i))
 /* A shuffle that takes the first three bytes of each of four words of pixels, then zeros. */
 static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
 #endif
@@ -3931,8 +3934,11 @@ REID__INLINE float32x4_t reid__neon_max_ps(float32x4_t a, float32x4_t b) { retur
 REID__INLINE float32x4_t reid__neon_min_ps(float32x4_t a, float32x4_t b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 REID__INLINE int32x4_t reid__neon_set1_epi32(int32_t x) { return vdupq_n_s32(x); }
 REID__INLINE int32x4_t reid__neon_add_epi32(int32x4_t a, int32x4_t b) { return vaddq_s32(a, b); }
+REID__INLINE int32x4_t reid__neon_sub_epi32(int32x4_t a, int32x4_t b) { return vsubq_s32(a, b); }
 REID__INLINE int32x4_t reid__neon_mullo_epi32(int32x4_t a, int32x4_t b) { return vmulq_s32(a, b); }
 REID__INLINE int32x4_t reid__neon_slli_epi32(int32x4_t a, int n) { return vshlq_s32(a, vdupq_n_s32(n)); }
+REID__INLINE int32x4_t reid__neon_srai_epi32(int32x4_t a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
+REID__INLINE float32x4_t reid__neon_cvtepi32_ps(int32x4_t a) { return vcvtq_f32_s32(a); }
 REID__INLINE int32x4_t reid__neon_cvtepu8_epi32(int32_t four) {
     uint8x8_t bytes = vreinterpret_u8_s32(vdup_n_s32(four));
     return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(bytes))));
@@ -5384,6 +5390,40 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__INPUT(p) REID__PICK(REID__SET1(*(p)), , REID__OF(set1_epi32)(reid__group(p)))
 #endif
 
+/* 2^(x * factor) to 6e-8, from 2^-126 to 2^128, which is not finite. The product is n + f, n in eighths, |f| <= 1/16:
+   adding 1.5 * 2^20 rounds it to n, then in the low bits of t, where the table is looked up; 2^f is 1 + f times the best
+   polynomial (Remez, 2.5e-8). */
+REID__INLINE REID__V REID__F(exp2)(REID__V x, REID__V factor) {
+    const REID__V magic = REID__SET1(1572864.0f), t = REID__FMA(x, factor, magic), minus_n = magic - t;
+    const REID__I n = REID__AS_INT(t);
+    REID__V whole = REID__AS_FLOAT(REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, n), REID__OF(slli_epi32)(n, 20)));
+    REID__V f = REID__FMA(x, factor, minus_n), p = REID__SET1(5.54962218e-2f);
+    p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
+    p = REID__FMA(p, f, REID__SET1(6.93147214e-1f));
+    return REID__FMA(p, whole * f, whole);
+}
+
+/* log2(x) for a normal x > 0, to 6e-8 times max(1, |log2 x|): x = m 2^e, and with s = (m - 1) / (m + 1), |s| < 0.172, it
+   is e + s times the best polynomial of s^2 (Remez, 7e-10). m begins at sqrt(1/2), whose bits are subtracted. */
+REID__INLINE REID__V REID__F(log2)(REID__V x) {
+    const REID__I bits = REID__AS_INT(x);
+    const REID__I e = REID__OF(srai_epi32)(REID__OF(sub_epi32)(bits, REID__OF(set1_epi32)(0x3f3504f3)), 23);
+    const REID__V m = REID__AS_FLOAT(REID__OF(sub_epi32)(bits, REID__OF(slli_epi32)(e, 23))), one = REID__SET1(1.0f);
+    REID__V s = (m - one) / (m + one), square = s * s, p = REID__SET1(4.31735879e-1f);
+    p = REID__FMA(p, square, REID__SET1(5.76714384e-1f));
+    p = REID__FMA(p, square, REID__SET1(9.61798848e-1f));
+    p = REID__FMA(p, square, REID__SET1(2.88539008f));
+    return REID__FMA(s, p, REID__OF(cvtepi32_ps)(e));
+}
+
+/* x to the power p, at least 2^-126, for x >= 2^-126 and p > 0, to 2e-7 times max(1, p |log2 x|). An infinity becomes a
+   NaN, and a NaN stays one: x * 0 is added. */
+REID__INLINE REID__V REID__F(power)(REID__V x, float p) {
+    const REID__V least = REID__SET1(-126.0f / p), most = REID__SET1(128.0f / p);
+    REID__V log = REID__MIN(most, REID__MAX(least, REID__F(log2)(x)));
+    return REID__FMA(x, REID__SET1(0.0f), REID__F(exp2)(log, REID__SET1(p)));
+}
+
 #ifdef REID__INT8
 /* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: 0: none; 1: bytes; 2: signed. */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
@@ -5398,17 +5438,11 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
 /* `added` for emit. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths, |f| <=
-   1/16: adding 1.5 * 2^20 rounds to n, then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f times the
-   best polynomial (Remez, 2.5e-8). Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7 times max(1, |x|). */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7
+   times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
-    const REID__V magic = REID__SET1(1572864.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
-    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = magic - t, whole = REID__EXP2_EIGHTHS(t);
-    REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(5.54962218e-2f);
-    p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
-    p = REID__FMA(p, f, REID__SET1(6.93147214e-1f));
-    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__FMA(p, whole * f, whole));
+    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f)));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -5614,11 +5648,6 @@ static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy
     }
 }
 
-/* max(x, least) to the power p; a NaN stays a NaN. Libraries agree on powf to the last place or so. */
-static void REID__F(power)(const float *x, float least, float p, float *out) {
-    for (int i = 0; i < REID__W; i++) out[i] = powf(x[i] < least ? least : x[i], p);
-}
-
 /* Computes channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to
    ceil((i + 1) H / bins), and columns by the same formula. Each row is summed first, then the rows: shorter chains,
    smaller error. The average, or the generalised mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image
@@ -5628,26 +5657,24 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     int by = bin / op->ow, bx = bin % op->ow;
     int top = by * op->ih / op->oh, bottom = reid__ceil_div((by + 1) * op->ih, op->oh);
     int left = bx * op->iw / op->ow, right = reid__ceil_div((bx + 1) * op->iw, op->ow);
-    REID__V count = REID__SET1((float)((bottom - top) * (right - left)));
+    const REID__V count = REID__SET1((float)((bottom - top) * (right - left))), least = REID__SET1(1e-6f);
+    const float exponent = op->gem ? weights[op->exponent] : 1;
     for (int v = from; v < to; v += REID__W) {
         REID__V total = REID__SET1(0.0f);
         for (int y = top; y < bottom; y++) {
             REID__V row = REID__SET1(0.0f);
             for (int x = left; x < right; x++) {
-                float pixel[REID__W];
-                REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
-                for (int i = 0; i < REID__W && op->gem; i++) pixel[i] *= step;
-                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->exponent], pixel);
-                row += REID__LOAD(pixel);
+                REID__V pixel = REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v);
+                if (op->gem) pixel = REID__F(power)(REID__MAX(least, pixel * REID__SET1(step)), exponent);
+                row += pixel;
             }
             total += row;
         }
         if (!op->gem) total *= REID__SET1(step); /* not for each pixel, where a compiler could fuse it with the sum */
-        REID__STORE(out + v, total / count);
-        if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->exponent], out + v);
-        if (op->bn[0])
-            REID__STORE(out + v, REID__FMA(REID__LOAD(out + v), REID__LOAD(weights + op->weight + v),
-                                           REID__LOAD(weights + op->bias + v)));
+        total /= count;
+        if (op->gem) total = REID__F(power)(total, 1 / exponent);
+        if (op->bn[0]) total = REID__FMA(total, REID__LOAD(weights + op->weight + v), REID__LOAD(weights + op->bias + v));
+        REID__STORE(out + v, total);
     }
 }
 
