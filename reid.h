@@ -3583,7 +3583,8 @@ static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t
 #define REID__LINES_PIXELS 24 /* so that together they have at least this many pixels */
 #define REID__FETCH 8 /* a tile fetches after each 8 inputs, in half panels after 16, and after the last full turn */
 #define REID__FEW_TILES 6 /* up to this many tiles of a panel fetch the next panel into L1; more fetch it into L2 */
-#define REID__DOTS_AHEAD 1024 /* floats from those in use to those being fetched, for inner products */
+#define REID__DOTS 4          /* inner products that are computed together, */
+#define REID__DOTS_AHEAD 1024 /* and floats from those in use to those being fetched for them */
 
 typedef struct reid__kernels {
     char name[16];
@@ -4364,7 +4365,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead. Depthwise convolutions are in >>depthwise.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread, so the
-   bits depend on none of them. (Winograd's products begin without the bias.) */
+   bits depend on none of them. (Winograd's products begin without the bias; reid__is_thin has an order of its own.) */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
@@ -4783,6 +4784,29 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
     }
 }
 
+/* Whether a convolution has one output channel, as in fast-reid's non-local blocks: a tile would compute 15 channels of
+   padding, too. Its outputs are inner products of each pixel with one vector. */
+static int reid__is_thin(const reid__op *op) {
+    return op->kind == REID__CONV && op->oc == 1 && op->kh * op->kw * op->stride == 1 && !reid__is_narrow(op) &&
+           op->act == REID__LINEAR_ACT && op->residual == REID__NONE && op->scale == REID__NONE;
+}
+
+static void reid__thin_part(const reid__job *j, const reid__part *p) {
+    const reid__op *op = j->op;
+    const float *weights = j->net->weights + op->weight, *bias = j->net->weights + op->bias;
+    int c = j->net->plan->buffers[op->in].c, n;
+    float *vector = j->scratch[p->thread].block, products[REID__DOTS];
+    memset(vector, 0, (size_t)c * sizeof *vector);
+    for (int k = 0; k < op->ic; k++) vector[k] = weights[(ptrdiff_t)k * REID__LANES];
+    for (ptrdiff_t m = p->from; m < p->to; m += n) {
+        float *out = (float *)(void *)reid__value_at(j, op->out, 0, m * REID__LANES);
+        n = p->to - m < REID__DOTS ? (int)(p->to - m) : REID__DOTS;
+        j->net->kernels->dots(vector, c, (float *)(void *)reid__value_at(j, op->in, 0, m * c), n, products);
+        memset(out, 0, (size_t)n * REID__LANES * sizeof *out);
+        for (int i = 0; i < n; i++) out[i * REID__LANES] = products[i] + *bias;
+    }
+}
+
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
 /* Parts of a convolution: several for each member, to balance the load; with AMX one, as every part copies inputs. */
@@ -4947,7 +4971,8 @@ static void reid__run_op(reid__job *j) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j);
-        if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
+        if (reid__is_thin(op)) reid__run_parts(j, reid__thin_part, rows * op->ow, 1);
+        else if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
         else reid__run_parts(j, reid__conv_part, rows * op->ow, panels);
         if (op->act == REID__TANH) reid__tanh_rows(j);
         break;
@@ -5391,24 +5416,25 @@ static void reid__depthwise_grid(reid__job *j) {
 #endif
 
 /* 2^(x * factor) to 6e-8, from 2^-126 to 2^128, which is not finite. The product is n + f, n in eighths, |f| <= 1/16:
-   adding 1.5 * 2^20 rounds it to n, then in the low bits of t, where the table is looked up; 2^f is 1 + f times the best
-   polynomial (Remez, 2.5e-8). */
+   adding 1.5 * 2^20 rounds it to n, then in the low bits of t, with which the table is read; 2^f is 1 + f times the
+   best polynomial (Remez, 2.5e-8). */
 REID__INLINE REID__V REID__F(exp2)(REID__V x, REID__V factor) {
     const REID__V magic = REID__SET1(1572864.0f), t = REID__FMA(x, factor, magic), minus_n = magic - t;
     const REID__I n = REID__AS_INT(t);
-    REID__V whole = REID__AS_FLOAT(REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, n), REID__OF(slli_epi32)(n, 20)));
-    REID__V f = REID__FMA(x, factor, minus_n), p = REID__SET1(5.54962218e-2f);
+    const REID__I bits = REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, n), REID__OF(slli_epi32)(n, 20));
+    const REID__V whole = REID__AS_FLOAT(bits), f = REID__FMA(x, factor, minus_n);
+    REID__V p = REID__SET1(5.54962218e-2f);
     p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
     p = REID__FMA(p, f, REID__SET1(6.93147214e-1f));
     return REID__FMA(p, whole * f, whole);
 }
 
-/* log2(x) for a normal x > 0, to 6e-8 times max(1, |log2 x|): x = m 2^e, and with s = (m - 1) / (m + 1), |s| < 0.172, it
-   is e + s times the best polynomial of s^2 (Remez, 7e-10). m begins at sqrt(1/2), whose bits are subtracted. */
+/* log2(x) for a normal x > 0, to 6e-8 times max(1, |log2 x|): x = m 2^e, and with s = (m - 1) / (m + 1), |s| < 0.172,
+   it is e + s times the best polynomial of s^2 (Remez, 7e-10). m begins at sqrt(1/2), whose bits are subtracted. */
 REID__INLINE REID__V REID__F(log2)(REID__V x) {
     const REID__I bits = REID__AS_INT(x);
     const REID__I e = REID__OF(srai_epi32)(REID__OF(sub_epi32)(bits, REID__OF(set1_epi32)(0x3f3504f3)), 23);
-    const REID__V m = REID__AS_FLOAT(REID__OF(sub_epi32)(bits, REID__OF(slli_epi32)(e, 23))), one = REID__SET1(1.0f);
+    const REID__V one = REID__SET1(1.0f), m = REID__AS_FLOAT(REID__OF(sub_epi32)(bits, REID__OF(slli_epi32)(e, 23)));
     REID__V s = (m - one) / (m + one), square = s * s, p = REID__SET1(4.31735879e-1f);
     p = REID__FMA(p, square, REID__SET1(5.76714384e-1f));
     p = REID__FMA(p, square, REID__SET1(9.61798848e-1f));
@@ -5673,7 +5699,8 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
         if (!op->gem) total *= REID__SET1(step); /* not for each pixel, where a compiler could fuse it with the sum */
         total /= count;
         if (op->gem) total = REID__F(power)(total, 1 / exponent);
-        if (op->bn[0]) total = REID__FMA(total, REID__LOAD(weights + op->weight + v), REID__LOAD(weights + op->bias + v));
+        if (op->bn[0])
+            total = REID__FMA(total, REID__LOAD(weights + op->weight + v), REID__LOAD(weights + op->bias + v));
         REID__STORE(out + v, total);
     }
 }
@@ -5992,32 +6019,32 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
-/* Computes the inner products of one row with n queries. Rows are read once, from memory, and therefore prefetched. */
+/* Computes the inner products of one row with n queries. Rows are read once, from memory, and therefore prefetched. A
+   product is the total of REID__LANES sums, so all vectors give the same bits if dim is a multiple of that. */
 REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
-    REID__V acc[4][2];
-    float lanes[REID__W];
+    REID__V acc[REID__DOTS][REID__LANES / REID__W];
+    float lanes[REID__LANES];
     int k = 0;
-    REID__EACH(q, n) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
-    for (; k + 2 * REID__W <= dim; k += 2 * REID__W) {
-        REID__V a = REID__LOAD(row + k), b = REID__LOAD(row + k + REID__W);
-        REID__UNROLL for (int j = 0; j < 2 * REID__W; j += 16) __builtin_prefetch(row + k + j + REID__DOTS_AHEAD, 0, 3);
-        REID__EACH(q, n) {
-            const float *query = queries + (ptrdiff_t)q * dim + k;
-            acc[q][0] = REID__FMA(a, REID__LOAD(query), acc[q][0]);
-            acc[q][1] = REID__FMA(b, REID__LOAD(query + REID__W), acc[q][1]);
+    REID__EACH(q, n) REID__EACH(j, REID__LANES / REID__W) acc[q][j] = REID__SET1(0.0f);
+    for (; k + REID__LANES <= dim; k += REID__LANES) {
+        __builtin_prefetch(row + k + REID__DOTS_AHEAD, 0, 3);
+        REID__EACH(j, REID__LANES / REID__W) {
+            const REID__V a = REID__LOAD(row + k + j * REID__W);
+            REID__EACH(q, n)
+                acc[q][j] = REID__FMA(a, REID__LOAD(queries + (ptrdiff_t)q * dim + k + j * REID__W), acc[q][j]);
         }
     }
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * dim;
         float sum = 0;
-        REID__STORE(lanes, acc[q][0] + acc[q][1]);
-        for (int i = 0; i < REID__W; i++) sum += lanes[i];
+        REID__EACH(j, REID__LANES / REID__W) REID__STORE(lanes + j * REID__W, acc[q][j]);
+        for (int i = 0; i < REID__LANES / 2; i++) sum += lanes[i] + lanes[i + REID__LANES / 2];
         for (int i = k; i < dim; i++) sum += row[i] * query[i];
         out[q] = sum;
     }
 }
 
-/* n: 1 to 4. */
+/* n: 1 to REID__DOTS. */
 static void REID__F(dots)(const float *row, int dim, const float *queries, int n, float *out) {
     if (n == 1) REID__F(dots_of)(row, dim, queries, out, 1);
     else if (n == 2) REID__F(dots_of)(row, dim, queries, out, 2);
