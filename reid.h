@@ -120,16 +120,13 @@
                    reid__conv_part   computes one part, block by block of pixels that fit in the cache:
                      reid__inputs    finds where the inputs of each pixel of the block are stored
                      reid__conv_block        multiplies them by the weights of 16 or 32 output channels
-                       reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
-                                             up, adds bias and residual, applies ReLU and stores
+                       reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
-                 reid__instance_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
-                                     the first 64 channels by the mean and variance of its 784 pixels
-                 reid__nonlocal_part with -nl, after layer2.2 (28, 28, 512): from theta, phi and g, each (28, 28, 1),
-                                     computes what each pixel takes from all 784, (28, 28, 1); NL_2.0.W expands that to
-                                     (28, 28, 512), and layer2.2 is added
+                 reid__instance_part with -ibn, after conv1 of a block: the first 64 channels in layer2.1 (28, 28, 128)
+                 reid__nonlocal_part with -nl, after layer2.2: computes from theta, phi and g, each (28, 28, 1), what
+                                     each pixel takes from all 784; NL_2.0.W expands that to (28, 28, 512)
                                      In efficientnet_v2_s, one 3 x 3 convolution expands, features.2.0 from (112, 112,
                                      24) to (56, 56, 96), and a 1 x 1 projects to (56, 56, 48)
            reid__normalise           divides by the length: 2048 floats of unit length
@@ -191,10 +188,9 @@
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
-       gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
-       precision. A GPU scans an FP16 copy of the rows and scores those that can be among the best in double, to the
-       same bits; it takes 6 bytes per component, or 2 if they are halves. The CPU computes group means and searches
-       for more than 1024 hits. reid_group groups rows without names.
+       gallery in memory by inner product, exactly. A GPU scans an FP16 copy of the rows and scores those that can be
+       among the best in double, to the same bits; it takes 6 bytes per component, or 2 if they are halves. The CPU
+       computes group means and searches for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -2757,14 +2753,15 @@ typedef struct reid__op {
     size_t exponent;             /* REID__POOL: the offset of a generalised mean's exponent */
 } reid__op;
 
-/* Whether a convolution multiplies something other than FP32 on a CPU; whether it multiplies bytes, also on a GPU. */
-#ifndef REID_NO_NARROW
-static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
-static int reid__in_bytes(const reid__op *op) { return op->element == REID__ELEMENT_INT8; }
+#ifdef REID_NO_NARROW
+#define REID__HAS_NARROW 0
 #else
-static int reid__is_narrow(const reid__op *op) { return (void)op, 0; }
-static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
+#define REID__HAS_NARROW 1
 #endif
+
+/* Whether a convolution multiplies something other than FP32 on a CPU; whether it multiplies bytes, also on a GPU. */
+static int reid__is_narrow(const reid__op *op) { return REID__HAS_NARROW && op->element != REID__ELEMENT_FP32; }
+static int reid__in_bytes(const reid__op *op) { return REID__HAS_NARROW && op->element == REID__ELEMENT_INT8; }
 
 typedef struct reid__plan {
     reid__arch arch;             /* a row of reid__archs, with the trunk */
@@ -4144,7 +4141,7 @@ static double reid__quantise(const float *row, int count, double factor, double 
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
-    size_t w = (size_t)width;
+    size_t w = (size_t)width, shift = each / 2; /* 2^shift is `each`, 2 or 4: divisions would take most of the time */
     double inverse = 1;
     char *out = (char *)panel;
     memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
@@ -4155,7 +4152,7 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
             size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
             for (int i = 0; i < ic; i++, k++) {
                 double value = row[i * taps + t] * (factors ? factors[j] : 1);
-                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                size_t at = (((k >> shift) * w + (size_t)j) << shift) + (k & (each - 1));
                 uint16_t half = (uint16_t)(element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : (int)value);
                 if (element == REID__ELEMENT_INT8) out[at] = (char)(int)rint(value * inverse);
                 else memcpy(out + 2 * at, &half, 2);
@@ -4164,8 +4161,7 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
     }
 }
 
-/* INT8's first convolution: with the factors of batch norm and preset, the weights of an output channel become whole
-   numbers, as large as halves (2048) and exact sums in FP32 (2^24) allow, so that sums are equal in any order, type and
+/* INT8's first convolution: its weights become whole numbers (see INT8), so that sums are equal in any order, type and
    instruction. The error of rounding the mean is added to `bias`. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
                               float *scale, float *bias) {
@@ -4197,8 +4193,7 @@ static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, f
     return REID_OK;
 }
 
-/* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
-   from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
+/* Head weights as WEIGHT FILE defines them, uniform like PyTorch's; splitmix64: Steele et al., 2014; hash: FNV-1a. */
 static void reid__generate(uint64_t seed, const char *name, size_t first, size_t count, size_t inputs, float *out) {
     uint64_t hash = 0xcbf29ce484222325u;
     double root = sqrt((double)inputs);
@@ -5120,8 +5115,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>winograd
-   3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
-   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it. */
+   3x3 convolutions by Winograd's F(4x4, 3x3), where reid__winograd_pays: tiles of 4 x 4 outputs from 6 x 6 inputs. */
 #define REID__WINOGRAD_FLOATS 196608 /* inputs and products of a block of tiles, in all points: 768 KiB */
 #define REID__MADE_GROUPS 3 /* from this number of groups of tiles on, weights are made beforehand: by experiment */
 
@@ -6093,29 +6087,26 @@ REID__ROWS(REID__DEFINE_TILE)
         }                                                                                                              \
     }
 REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
-
-static void REID__F(winograd_product)(const reid__points *t, int rows) {
-    static void (*const products[REID__TILES])(const reid__points *) = {
-        REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3), REID__F(winograd_4)};
-    products[rows - 1](t);
-}
 #endif
 
-static void REID__F(product)(const reid__tile *t, int rows) {
+/* A function that calls the one for `rows` rows. */
+#define REID__DISPATCH(name, type, ...)                                                                                \
+    static void REID__F(name)(const type *t, int rows) {                                                               \
+        static void (*const functions[])(const type *) = {__VA_ARGS__};                                                \
+        functions[rows - 1](t);                                                                                        \
+    }
 #define REID__TILE_NAME(rows) REID__F(tile_##rows),
-    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
-    tiles[rows - 1](t);
-}
+REID__DISPATCH(product, reid__tile, REID__ROWS(REID__TILE_NAME))
+#if REID__STEP == 1
+REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3),
+               REID__F(winograd_4))
+#endif
 
 #ifdef REID__INT8
 #define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
 REID__ROWS(REID__DEFINE_INT16)
-
-static void REID__F(int16_product)(const reid__tile *t, int rows) {
 #define REID__INT16_NAME(rows) REID__F(int16_##rows),
-    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__INT16_NAME)};
-    tiles[rows - 1](t);
-}
+REID__DISPATCH(int16_product, reid__tile, REID__ROWS(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
@@ -11428,12 +11419,8 @@ static reid_result reid__alloc_staging(reid__build *b) {
 }
 
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
-#ifdef REID_NO_NARROW
-    if (precision == REID_BF16 || precision == REID_INT8)
-        return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
-#endif
-    (void)precision, (void)e;
-    return REID_OK;
+    if (REID__HAS_NARROW || (precision != REID_BF16 && precision != REID_INT8)) return REID_OK;
+    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
 }
 
 /* Checks the description's device and precision; chooses instruction set and threads. */
@@ -12537,8 +12524,6 @@ static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
     reid__heap_put(h, at, a);
 }
 
-static void reid__heap_add(reid__heap *h, reid__entry *a) { reid__heap_settle(h, ++h->count, a); }
-
 static void reid__heap_remove(reid__heap *h, reid__entry *a) {
     int at = a->place[h->by_deadline];
     if (!at) return;
@@ -12769,8 +12754,8 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
     q->unused = a->next, *a = fresh;
     q->serial++, q->live++, q->stats.waiting += r->n;
     if (ticket) *ticket = a->ticket;
-    reid__heap_add(&q->turns, a);
-    if (a->deadline != REID__NEVER) reid__heap_add(&q->deadlines, a);
+    reid__heap_settle(&q->turns, ++q->turns.count, a);
+    if (a->deadline != REID__NEVER) reid__heap_settle(&q->deadlines, ++q->deadlines.count, a);
     if (q->deadlines.items[1] == a) pthread_cond_signal(&q->alarm);
     pthread_cond_signal(&q->work);
     return REID_OK;
