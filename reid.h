@@ -120,16 +120,13 @@
                    reid__conv_part   computes one part, block by block of pixels that fit in the cache:
                      reid__inputs    finds where the inputs of each pixel of the block are stored
                      reid__conv_block        multiplies them by the weights of 16 or 32 output channels
-                       reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
-                                             up, adds bias and residual, applies ReLU and stores
+                       reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
-                 reid__instance_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
-                                     the first 64 channels by the mean and variance of its 784 pixels
-                 reid__nonlocal_part with -nl, after layer2.2 (28, 28, 512): from theta, phi and g, each (28, 28, 1),
-                                     computes what each pixel takes from all 784, (28, 28, 1); NL_2.0.W expands that to
-                                     (28, 28, 512), and layer2.2 is added
+                 reid__instance_part with -ibn, after conv1 of a block: the first 64 channels in layer2.1 (28, 28, 128)
+                 reid__nonlocal_part with -nl, after layer2.2: computes from theta, phi and g, each (28, 28, 1), what
+                                     each pixel takes from all 784; NL_2.0.W expands that to (28, 28, 512)
                                      In efficientnet_v2_s, one 3 x 3 convolution expands, features.2.0 from (112, 112,
                                      24) to (56, 56, 96), and a 1 x 1 projects to (56, 56, 48)
            reid__normalise           divides by the length: 2048 floats of unit length
@@ -191,10 +188,9 @@
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
-       gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
-       precision. A GPU scans an FP16 copy of the rows and scores those that can be among the best in double, to the
-       same bits; it takes 6 bytes per component, or 2 if they are halves. The CPU computes group means and searches
-       for more than 1024 hits. reid_group groups rows without names.
+       gallery in memory by inner product, exactly. A GPU scans an FP16 copy of the rows and scores those that can be
+       among the best in double, to the same bits; it takes 6 bytes per component, or 2 if they are halves. The CPU
+       computes group means and searches for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -264,9 +260,9 @@
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch, the position in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except for the
-       generalised mean, by the C library's powf); scalar code has no fused multiply-add and differs in the last places;
-       in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all have the same.
+       batch, the position in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits; scalar code has no
+       fused multiply-add and differs in the last places; in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all
+       have the same.
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
        on one image: several blocks compute parts of a convolution's sums, which are added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
@@ -1350,28 +1346,19 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 #define REID__MAX_DIMS 8
 #define REID__MAX_NAME 511 /* bytes of UTF-8 */
 
-/* Every dtype of the format, with its width in bits. */
-#define REID__DTYPES(X)                                                                                                \
-    X(F64, 64) X(F32, 32) X(F16, 16) X(BF16, 16) X(I64, 64) X(I32, 32) X(I16, 16) X(I8, 8) X(U8, 8) X(BOOL, 8)         \
-    X(U64, 64) X(U32, 32) X(U16, 16) X(C64, 64) X(F8_E4M3, 8) X(F8_E5M2, 8) X(F8_E8M0, 8) X(F8_E4M3FNUZ, 8)            \
-    X(F8_E5M2FNUZ, 8) X(F6_E2M3, 6) X(F6_E3M2, 6) X(F4, 4)
-
-typedef enum reid__dtype {
-#define REID__ENUM(id, bits) REID__##id,
-    REID__DTYPES(REID__ENUM)
-    REID__DTYPE_COUNT
-} reid__dtype;
-
-static const struct { const char *name; int bits; } reid__dtypes[] = {
-#define REID__ROW(id, bits) {#id, bits},
-    REID__DTYPES(REID__ROW)
-#undef REID__ROW
+/* Every dtype of the format, with its width in bits. The first four, which have names, are those of weights. */
+enum { REID__F64, REID__F32, REID__F16, REID__BF16, REID__WEIGHT_DTYPES };
+static const struct { char name[12]; int bits; } reid__dtypes[] = {
+    {"F64", 64}, {"F32", 32}, {"F16", 16}, {"BF16", 16}, {"I64", 64}, {"I32", 32}, {"I16", 16}, {"I8", 8}, {"U8", 8},
+    {"BOOL", 8}, {"U64", 64}, {"U32", 32}, {"U16", 16}, {"C64", 64}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8},
+    {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
 };
+#define REID__DTYPES ((int)(sizeof reid__dtypes / sizeof reid__dtypes[0]))
 
 typedef struct reid__tensor {
     const char *name;      /* canonical: file_name without the prefixes that wrappers put before it */
     const char *file_name; /* as written in the file */
-    reid__dtype dtype;
+    int dtype; /* row of reid__dtypes */
     int ndim;
     size_t shape[REID__MAX_DIMS];
     size_t count;        /* elements; 1 for a scalar, whose ndim is 0 */
@@ -1390,8 +1377,6 @@ typedef struct reid__weights {
     char *header;                /* JSON and a 0 byte; once parsed: the strings of tensors and meta */
     size_t count, max_count, meta_count, max_meta_count, header_size;
 } reid__weights;
-
-static const char *reid__dtype_name(reid__dtype d) { return d < REID__DTYPE_COUNT ? reid__dtypes[d].name : "?"; }
 
 static uint32_t reid__le16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 static uint32_t reid__le32(const unsigned char *p) { return reid__le16(p) | reid__le16(p + 2) << 16; }
@@ -1694,14 +1679,12 @@ static int reid__json_key(reid__json *j, const char **key) {
 }
 
 /* --- header: the meaning of the JSON --- */
-static int reid__header_dtype(reid__json *j, reid__dtype *dtype) {
+static int reid__header_dtype(reid__json *j, int *dtype) {
     const char *name;
-    int i = 0;
     if (!reid__json_value(j, '"', "expected a dtype in double quotes") || !reid__json_name(j, &name)) return 0;
-    while (i < REID__DTYPE_COUNT && strcmp(name, reid__dtypes[i].name) != 0) i++;
-    if (i == REID__DTYPE_COUNT) return reid__json_fail(j, REID_ERR_UNKNOWN_DTYPE, "unknown dtype ", name);
-    *dtype = (reid__dtype)i;
-    return 1;
+    for (*dtype = 0; *dtype < REID__DTYPES; ++*dtype)
+        if (strcmp(name, reid__dtypes[*dtype].name) == 0) return 1;
+    return reid__json_fail(j, REID_ERR_UNKNOWN_DTYPE, "unknown dtype ", name);
 }
 
 static int reid__header_integers(reid__json *j, uint64_t values[REID__MAX_DIMS], int *count) {
@@ -1728,7 +1711,7 @@ static int reid__header_size(reid__json *j, reid__tensor *t, const uint64_t *sid
     if (bits % 8 == 0 && t->begin <= t->end && t->end - t->begin == bits / 8) return 1;
     j->result = reid__weights_fail(j->weights, j->error, REID_ERR_TENSOR_SIZE,
                                    "tensor \"%s\": %zu elements of %s do not fill bytes %zu to %zu", t->file_name,
-                                   t->count, reid__dtype_name(t->dtype), (size_t)t->begin, (size_t)t->end);
+                                   t->count, reid__dtypes[t->dtype].name, (size_t)t->begin, (size_t)t->end);
     return 0;
 }
 
@@ -1880,7 +1863,7 @@ static uint32_t reid__half_bits(uint32_t half) {
 }
 
 /* One F32, BF16, F16 or F64 as the bits of an FP32; a double is rounded to nearest even. */
-static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
+static uint32_t reid__element_bits(int dtype, const unsigned char *p) {
     if (dtype == REID__F32) return reid__le32(p);
     if (dtype == REID__BF16) return reid__le16(p) << 16;
     if (dtype == REID__F16) return reid__half_bits(reid__le16(p));
@@ -1917,9 +1900,9 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
                                       float *out, reid_error *e) {
     unsigned char chunk[16384];
     size_t size = (size_t)reid__dtypes[t->dtype].bits / 8, n;
-    if (t->dtype != REID__F64 && t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16)
+    if (t->dtype >= REID__WEIGHT_DTYPES)
         return reid__weights_fail(w, e, REID_ERR_TENSOR_DTYPE, "tensor \"%s\" is %s; weights are F32, F16, BF16 or F64",
-                                  t->file_name, reid__dtype_name(t->dtype));
+                                  t->file_name, reid__dtypes[t->dtype].name);
     if (first > t->count || count > t->count - first)
         return reid__weights_fail(w, e, REID_ERR_INVALID_ARG, "tensor \"%s\" has no such elements", t->file_name);
     for (; count > 0; first += n, out += n, count -= n) {
@@ -2773,14 +2756,15 @@ typedef struct reid__op {
     size_t exponent;             /* REID__POOL: the offset of a generalised mean's exponent */
 } reid__op;
 
-/* Whether a convolution multiplies something other than FP32 on a CPU; whether it multiplies bytes, also on a GPU. */
-#ifndef REID_NO_NARROW
-static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
-static int reid__in_bytes(const reid__op *op) { return op->element == REID__ELEMENT_INT8; }
+#ifdef REID_NO_NARROW
+#define REID__HAS_NARROW 0
 #else
-static int reid__is_narrow(const reid__op *op) { return (void)op, 0; }
-static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
+#define REID__HAS_NARROW 1
 #endif
+
+/* Whether a convolution multiplies something other than FP32 on a CPU; whether it multiplies bytes, also on a GPU. */
+static int reid__is_narrow(const reid__op *op) { return REID__HAS_NARROW && op->element != REID__ELEMENT_FP32; }
+static int reid__in_bytes(const reid__op *op) { return REID__HAS_NARROW && op->element == REID__ELEMENT_INT8; }
 
 typedef struct reid__plan {
     reid__arch arch;             /* a row of reid__archs, with the trunk */
@@ -3217,46 +3201,6 @@ static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
 
-/* For REID_ASSERT: whether a buffer exists and lives while an operation runs. */
-static int reid__buffer_lives(const reid__plan *p, int buffer, int op) {
-    return buffer >= 0 && buffer < p->buffer_count && p->buffers[buffer].first <= op && op <= p->buffers[buffer].last;
-}
-
-/* For REID_ASSERT: whether two buffers that live at the same time share no memory, or one takes over the other's. */
-static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
-    const reid__buffer *x = &p->buffers[a], *y = &p->buffers[b];
-    size_t x_end = x->offset + reid__whole_vectors(x->floats), y_end = y->offset + reid__whole_vectors(y->floats);
-    if (x->late != y->late || x->last < y->first || y->last < x->first || x_end <= y->offset || y_end <= x->offset)
-        return 1;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int writes = op->out == a || op->out == b, over = reid__in_place(p, i);
-        if (writes && op->fused) return 1; /* it is never stored */
-        if (writes && over != REID__NONE && (over == a || over == b)) return 1;
-    }
-    return 0;
-}
-
-/* For REID_ASSERT: operations use buffers that exist, live, suffice, are in the arena, and apart while they live. */
-static int reid__plan_is_sound(const reid__plan *p) {
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        const int touched[7] = {op->in, op->out, op->residual, op->scale, op->sums, op->key, op->value};
-        for (int k = 0; k < 7; k++) /* the first two: always */
-            if ((k < 2 || touched[k] != REID__NONE) && !reid__buffer_lives(p, touched[k], i)) return 0;
-        if (op->channel + op->oc > p->buffers[op->out].channels) return 0;
-    }
-    for (int i = 0; i < p->buffer_count; i++) {
-        const reid__buffer *b = &p->buffers[i];
-        int stored = 1;
-        for (int k = 0; k < p->op_count; k++) stored &= !(p->ops[k].fused && p->ops[k].out == i);
-        if (stored && b->offset + b->floats > (b->late ? p->late_floats : p->early_floats)) return 0;
-        for (int k = 0; k < i; k++)
-            if (!reid__buffers_are_apart(p, i, k)) return 0;
-    }
-    return p->embedding >= 0 && p->embedding < p->buffer_count && p->dim >= 1;
-}
-
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0), p->late_floats = reid__assign_arena(p, 1);
     p->carried_floats = p->weight_floats = 0;
@@ -3316,7 +3260,6 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
         p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]), p->ops[i].fused = reid__fuses(p, i);
     reid__lifetimes(p);
     reid__assign_offsets(p);
-    REID_ASSERT(reid__plan_is_sound(p));
     return 1;
 }
 
@@ -3640,7 +3583,8 @@ static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t
 #define REID__LINES_PIXELS 24 /* so that together they have at least this many pixels */
 #define REID__FETCH 8 /* a tile fetches after each 8 inputs, in half panels after 16, and after the last full turn */
 #define REID__FEW_TILES 6 /* up to this many tiles of a panel fetch the next panel into L1; more fetch it into L2 */
-#define REID__DOTS_AHEAD 1024 /* floats from those in use to those being fetched, for inner products */
+#define REID__DOTS 4          /* inner products that are computed together, */
+#define REID__DOTS_AHEAD 1024 /* and floats from those in use to those being fetched for them */
 
 typedef struct reid__kernels {
     char name[16];
@@ -3697,16 +3641,11 @@ static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* The bits of 2^(i/8) for i = 0 ... 7, minus i << 20; repeated for vectors of 16: see over_sigmoid of >>kernels. */
+/* The bits of 2^(i/8) for i = 0 ... 7, minus i << 20; repeated for vectors of 16: see exp2 of >>kernels. */
 static const uint32_t reid__eighths[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
 };
-
-/* 2^t, where the low bits of t's representation hold t as a number of eighths. */
-static inline float reid__exp2_eighths(float t) {
-    return reid__float(reid__eighths[reid__bits(t) & 7] + (reid__bits(t) << 20));
-}
 
 /* Loads two bf16 inputs or four bytes as one word, for a vector of such words. */
 static inline int reid__group(const void *p) {
@@ -3752,7 +3691,8 @@ static uint16_t reid__to_half(float x) {
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
        REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
        REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
-       REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
+       REID__V, REID__I      all       a vector of floats, and of int32_t
+       REID__AS_INT, AS_FLOAT  all     the bits of one as the other
        REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
@@ -3761,12 +3701,12 @@ static uint16_t reid__to_half(float x) {
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
        REID__HALVES          all       a vector of floats from half precision
-       REID__EXP2_EIGHTHS    all       2^t for eighths
-       REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
+       REID__LOOKUP          all       numbers of a table of 8, repeated for vectors of 16, by the low bits of integers
+       REID__ILOAD, ISTORE, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
-       REID__T, GET, PUT     bf16      the type of an activation in memory; loads and stores a vector of them
-       REID__STEP            bf16      inputs of a pixel that one multiply-add of tile takes
+       REID__FROM_BF16       bf16      loads a vector of activations
+       REID__PUT             narrow    stores a vector of activations
        REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too); adds its products with words
        REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
        REID__QUOTIENT        bf16      a / b
@@ -3787,6 +3727,10 @@ REID__INLINE float reid__scalar_fmadd_ps(float a, float b, float c) { return a *
 REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b; }
 REID__INLINE float reid__scalar_min_ps(float a, float b) { return a < b ? a : b; }
 REID__INLINE int32_t reid__scalar_set1_epi32(int32_t x) { return x; }
+REID__INLINE int32_t reid__scalar_add_epi32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+REID__INLINE int32_t reid__scalar_sub_epi32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+REID__INLINE int32_t reid__scalar_slli_epi32(int32_t a, int n) { return (int32_t)((uint32_t)a << n); }
+REID__INLINE int32_t reid__scalar_srai_epi32(int32_t a, int n) { return a >> n; }
 REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 REID__INLINE int32_t reid__scalar_cvtepu8_epi32(uint8_t x) { return x; }
 REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
@@ -3795,13 +3739,16 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__BASE scalar
 #define REID__PREFIX reid__scalar
 #define REID__V float
+#define REID__I int32_t
 #define REID__W 1
 #define REID__MR 2
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
-#define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
+#define REID__AS_INT(x) ((int32_t)reid__bits(x))
+#define REID__AS_FLOAT(i) reid__float((uint32_t)(i))
+#define REID__LOOKUP(table, i) ((int32_t)(table)[(i) & 7])
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
 #include REID_SELF
@@ -3812,7 +3759,6 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
-#define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
 #define REID__DOT_INT16(a, b, c) ((c) + reid__dot2(a, b))
@@ -3824,9 +3770,10 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #endif
 
 #if defined(REID__VECTORS) || defined(REID__NEON)
-#undef REID__EXP2_EIGHTHS
-#define REID__EXP2_EIGHTHS(t)                                                                                          \
-    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
+#undef REID__AS_INT
+#undef REID__AS_FLOAT
+#define REID__AS_INT(x) ((REID__I)(x))
+#define REID__AS_FLOAT(i) ((REID__V)(i))
 /* A shuffle that takes the first three bytes of each of four words of pixels, then zeros. */
 static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
 #endif
@@ -3940,11 +3887,9 @@ REID__TARGET_END
 /* bf16 in memory, FP32 in AVX-512's vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
 #define REID__BF16
-#define REID__T uint16_t
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
-#define REID__GET(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define REID__FROM_BF16(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
-#define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define REID__AMX amx_bf16
@@ -3990,8 +3935,11 @@ REID__INLINE float32x4_t reid__neon_max_ps(float32x4_t a, float32x4_t b) { retur
 REID__INLINE float32x4_t reid__neon_min_ps(float32x4_t a, float32x4_t b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 REID__INLINE int32x4_t reid__neon_set1_epi32(int32_t x) { return vdupq_n_s32(x); }
 REID__INLINE int32x4_t reid__neon_add_epi32(int32x4_t a, int32x4_t b) { return vaddq_s32(a, b); }
+REID__INLINE int32x4_t reid__neon_sub_epi32(int32x4_t a, int32x4_t b) { return vsubq_s32(a, b); }
 REID__INLINE int32x4_t reid__neon_mullo_epi32(int32x4_t a, int32x4_t b) { return vmulq_s32(a, b); }
 REID__INLINE int32x4_t reid__neon_slli_epi32(int32x4_t a, int n) { return vshlq_s32(a, vdupq_n_s32(n)); }
+REID__INLINE int32x4_t reid__neon_srai_epi32(int32x4_t a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
+REID__INLINE float32x4_t reid__neon_cvtepi32_ps(int32x4_t a) { return vcvtq_f32_s32(a); }
 REID__INLINE int32x4_t reid__neon_cvtepu8_epi32(int32_t four) {
     uint8x8_t bytes = vreinterpret_u8_s32(vdup_n_s32(four));
     return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(bytes))));
@@ -4196,7 +4144,7 @@ static double reid__quantise(const float *row, int count, double factor, double 
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
-    size_t w = (size_t)width;
+    size_t w = (size_t)width, shift = each / 2; /* 2^shift is `each`, 2 or 4: divisions would take most of the time */
     double inverse = 1;
     char *out = (char *)panel;
     memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
@@ -4207,7 +4155,7 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
             size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
             for (int i = 0; i < ic; i++, k++) {
                 double value = row[i * taps + t] * (factors ? factors[j] : 1);
-                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                size_t at = (((k >> shift) * w + (size_t)j) << shift) + (k & (each - 1));
                 uint16_t half = (uint16_t)(element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : (int)value);
                 if (element == REID__ELEMENT_INT8) out[at] = (char)(int)rint(value * inverse);
                 else memcpy(out + 2 * at, &half, 2);
@@ -4216,8 +4164,7 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
     }
 }
 
-/* INT8's first convolution: with the factors of batch norm and preset, the weights of an output channel become whole
-   numbers, as large as halves (2048) and exact sums in FP32 (2^24) allow, so that sums are equal in any order, type and
+/* INT8's first convolution: its weights become whole numbers (see INT8), so that sums are equal in any order, type and
    instruction. The error of rounding the mean is added to `bias`. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
                               float *scale, float *bias) {
@@ -4249,8 +4196,7 @@ static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, f
     return REID_OK;
 }
 
-/* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
-   from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
+/* Head weights as WEIGHT FILE defines them, uniform like PyTorch's; splitmix64: Steele et al., 2014; hash: FNV-1a. */
 static void reid__generate(uint64_t seed, const char *name, size_t first, size_t count, size_t inputs, float *out) {
     uint64_t hash = 0xcbf29ce484222325u;
     double root = sqrt((double)inputs);
@@ -4417,7 +4363,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead. Depthwise convolutions are in >>depthwise.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread, so the
-   bits depend on none of them. (Winograd's products begin without the bias.) */
+   bits depend on none of them. (Winograd's products begin without the bias; reid__is_thin has an order of its own.) */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
@@ -4836,6 +4782,29 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
     }
 }
 
+/* Whether a convolution has one output channel, as in fast-reid's non-local blocks: a tile would compute 15 channels of
+   padding, too. Its outputs are inner products of each pixel with one vector. */
+static int reid__is_thin(const reid__op *op) {
+    return op->kind == REID__CONV && op->oc == 1 && op->kh * op->kw * op->stride == 1 && !reid__is_narrow(op) &&
+           op->act == REID__LINEAR_ACT && op->residual == REID__NONE && op->scale == REID__NONE;
+}
+
+static void reid__thin_part(const reid__job *j, const reid__part *p) {
+    const reid__op *op = j->op;
+    const float *weights = j->net->weights + op->weight, *bias = j->net->weights + op->bias;
+    int c = j->net->plan->buffers[op->in].c, n;
+    float *vector = j->scratch[p->thread].block, products[REID__DOTS];
+    memset(vector, 0, (size_t)c * sizeof *vector);
+    for (int k = 0; k < op->ic; k++) vector[k] = weights[(ptrdiff_t)k * REID__LANES];
+    for (ptrdiff_t m = p->from; m < p->to; m += n) {
+        float *out = (float *)(void *)reid__value_at(j, op->out, 0, m * REID__LANES);
+        n = p->to - m < REID__DOTS ? (int)(p->to - m) : REID__DOTS;
+        j->net->kernels->dots(vector, c, (float *)(void *)reid__value_at(j, op->in, 0, m * c), n, products);
+        memset(out, 0, (size_t)n * REID__LANES * sizeof *out);
+        for (int i = 0; i < n; i++) out[i * REID__LANES] = products[i] + *bias;
+    }
+}
+
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
 /* Parts of a convolution: several for each member, to balance the load; with AMX one, as every part copies inputs. */
@@ -4886,18 +4855,21 @@ static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-#define REID__POOL_CHANNELS 256 /* in a piece of work */
+/* Channels in a piece of work, and pieces of an image, or of a pool's bin. */
+static int reid__piece(const reid__op *op) {
+    return op->kind == REID__POOL ? 256 : op->kind == REID__INSTANCE ? 32 : REID__LANES;
+}
 
-static int reid__pool_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__POOL_CHANNELS); }
+static int reid__pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), reid__piece(op)); }
 
 static void reid__pool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
     float step = in->bytes == 1 ? (float)reid__byte_step(in) : 1;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pool_pieces(op);
+    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pieces(op);
     for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
-        int first = (int)(at % pieces) * REID__POOL_CHANNELS, last = reid__min(c, first + REID__POOL_CHANNELS);
+        int first = (int)(at % pieces) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
         j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), step, bin, j->net->weights,
                               reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
     }
@@ -4910,16 +4882,12 @@ static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
                                  j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
-#define REID__NORM_CHANNELS 32 /* in a piece of work */
-
-static int reid__norm_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__NORM_CHANNELS); }
-
 static void reid__instance_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, pieces = reid__norm_pieces(op);
+    int c = j->net->plan->buffers[op->out].c, pieces = reid__pieces(op);
     for (ptrdiff_t at = p->from; at < p->to; at++) {
-        int image = (int)(at / pieces), first = (int)(at % pieces) * REID__NORM_CHANNELS;
-        j->net->kernels->instance(op, c, first, reid__min(c, first + REID__NORM_CHANNELS), reid__at(j, op->in, image),
+        int image = (int)(at / pieces), first = (int)(at % pieces) * reid__piece(op);
+        j->net->kernels->instance(op, c, first, reid__min(c, first + reid__piece(op)), reid__at(j, op->in, image),
                                   op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
                                   j->net->weights, reid__at(j, op->out, image));
     }
@@ -4930,7 +4898,7 @@ static void reid__instance_part(const reid__job *j, const reid__part *p) {
 static void reid__nonlocal_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int pixels = op->oh * op->ow, pieces = out->c / REID__LANES;
+    int pixels = op->oh * op->ow, pieces = reid__pieces(op);
     float *square = j->scratch[p->thread].block, *rows = square + (size_t)out->c * REID__LANES;
     for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces), first = (int)(at % pieces) * REID__LANES;
@@ -5001,7 +4969,8 @@ static void reid__run_op(reid__job *j) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j);
-        if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
+        if (reid__is_thin(op)) reid__run_parts(j, reid__thin_part, rows * op->ow, 1);
+        else if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
         else reid__run_parts(j, reid__conv_part, rows * op->ow, panels);
         if (op->act == REID__TANH) reid__tanh_rows(j);
         break;
@@ -5010,15 +4979,13 @@ static void reid__run_op(reid__job *j) {
         reid__run_parts(j, reid__depthwise_part, rows, panels);
         break;
     case REID__MAXPOOL: reid__run_parts(j, reid__maxpool_part, rows, 1); break;
-    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pool_pieces(op), 1); break;
+    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pieces(op), 1); break;
     case REID__SQUEEZE:
         j->parts_m = j->n;
         reid__run_parts(j, reid__squeeze_part, j->n, 1);
         break;
-    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__norm_pieces(op), 1); break;
-    case REID__NONLOCAL:
-        reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * (reid__padded(op->oc) / REID__LANES), 1);
-        break;
+    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
+    case REID__NONLOCAL: reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
 }
@@ -5151,8 +5118,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>winograd
-   3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
-   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it. */
+   3x3 convolutions by Winograd's F(4x4, 3x3), where reid__winograd_pays: tiles of 4 x 4 outputs from 6 x 6 inputs. */
 #define REID__WINOGRAD_FLOATS 196608 /* inputs and products of a block of tiles, in all points: 768 KiB */
 #define REID__MADE_GROUPS 3 /* from this number of groups of tiles on, weights are made beforehand: by experiment */
 
@@ -5417,40 +5383,69 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
 #define REID__MAKES (REID__POINT_VECTORS == 1)
-#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
-#ifdef REID__INT8
-#define REID__T uint8_t
-#define REID__GET(p) REID__BYTES(p)
-#define REID__STEP 4
-#define REID__SUM REID__I /* the type of a tile's sums */
-#define REID__START(p) REID__OF(set1_epi32)(0)
-#define REID__WEIGHTS(p) REID__ILOAD(p)
-#define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
-#define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
-#define REID__OWN(name) NULL /* functions that INT8's networks do not need */
-#define REID__OF_INT8(name) REID__F(name)
-#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
-#define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
+
+/* What depends on the type of a pass. */
+#if defined(REID__INT8)
+#define REID__PICK(fp32, bf16, int8) int8
+#elif defined(REID__BF16)
+#define REID__PICK(fp32, bf16, int8) bf16
 #else
-#define REID__ADD(a, b, c) ((void)int16, REID__DOT(a, b, c))
-#define REID__OWN(name) REID__F(name)
-#define REID__OF_INT8(name) NULL
-#define REID__SUM REID__V
-#define REID__START(p) REID__LOAD(p)
-#define REID__WEIGHTS(p) REID__LOAD(p)
-#ifndef REID__BF16
-#define REID__T float
-#define REID__GET(p) REID__LOAD(p)
+#define REID__PICK(fp32, bf16, int8) fp32
 #define REID__PUT(p, v) REID__STORE(p, v)
-#define REID__STEP 1
-#ifndef REID__INPUT
-#define REID__INPUT(p) REID__SET1(*(p))
-#endif
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
 #define REID__QUOTIENT(a, b) ((a) / (b))
 #endif
+#define REID__ELEMENT REID__PICK(REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8)
+#define REID__T REID__PICK(float, uint16_t, uint8_t) /* an activation in memory */
+#define REID__GET(p) REID__PICK(REID__LOAD(p), REID__FROM_BF16(p), REID__BYTES(p)) /* loads a vector of them */
+#define REID__STEP REID__PICK(1, 2, 4) /* inputs of a pixel that one multiply-add of tile takes */
+#define REID__SUM REID__PICK(REID__V, REID__V, REID__I) /* the sums of a tile */
+#define REID__START(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__OF(set1_epi32)(0))
+#define REID__WEIGHTS(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__ILOAD(p))
+#define REID__ADD(a, b, c) REID__PICK(, , int16 ? REID__DOT_INT16(a, b, c) :) REID__DOT(a, b, c)
+#define REID__OWN(name) REID__PICK(REID__F(name), REID__F(name), NULL) /* functions that INT8's networks do not need */
+#define REID__OF_INT8(name) REID__PICK(NULL, NULL, REID__F(name))
+#define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
+#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
+#define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
+#ifndef REID__INPUT
+#define REID__INPUT(p) REID__PICK(REID__SET1(*(p)), , REID__OF(set1_epi32)(reid__group(p)))
 #endif
+
+/* 2^(x * factor) to 6e-8, from 2^-126 to 2^128, which is not finite. The product is n + f, n in eighths, |f| <= 1/16:
+   adding 1.5 * 2^20 rounds it to n, then in the low bits of t, with which the table is read; 2^f is 1 + f times the
+   best polynomial (Remez, 2.5e-8). */
+REID__INLINE REID__V REID__F(exp2)(REID__V x, REID__V factor) {
+    const REID__V magic = REID__SET1(1572864.0f), t = REID__FMA(x, factor, magic), minus_n = magic - t;
+    const REID__I n = REID__AS_INT(t);
+    const REID__I bits = REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, n), REID__OF(slli_epi32)(n, 20));
+    const REID__V whole = REID__AS_FLOAT(bits), f = REID__FMA(x, factor, minus_n);
+    REID__V p = REID__SET1(5.54962218e-2f);
+    p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
+    p = REID__FMA(p, f, REID__SET1(6.93147214e-1f));
+    return REID__FMA(p, whole * f, whole);
+}
+
+/* log2(x) for a normal x > 0, to 6e-8 times max(1, |log2 x|): x = m 2^e, and with s = (m - 1) / (m + 1), |s| < 0.172,
+   it is e + s times the best polynomial of s^2 (Remez, 7e-10). m begins at sqrt(1/2), whose bits are subtracted. */
+REID__INLINE REID__V REID__F(log2)(REID__V x) {
+    const REID__I bits = REID__AS_INT(x);
+    const REID__I e = REID__OF(srai_epi32)(REID__OF(sub_epi32)(bits, REID__OF(set1_epi32)(0x3f3504f3)), 23);
+    const REID__V one = REID__SET1(1.0f), m = REID__AS_FLOAT(REID__OF(sub_epi32)(bits, REID__OF(slli_epi32)(e, 23)));
+    REID__V s = (m - one) / (m + one), square = s * s, p = REID__SET1(4.31735879e-1f);
+    p = REID__FMA(p, square, REID__SET1(5.76714384e-1f));
+    p = REID__FMA(p, square, REID__SET1(9.61798848e-1f));
+    p = REID__FMA(p, square, REID__SET1(2.88539008f));
+    return REID__FMA(s, p, REID__OF(cvtepi32_ps)(e));
+}
+
+/* x to the power p, at least 2^-126, for x >= 2^-126 and p > 0, to 2e-7 times max(1, p |log2 x|). An infinity becomes a
+   NaN, and a NaN stays one: x * 0 is added. */
+REID__INLINE REID__V REID__F(power)(REID__V x, float p) {
+    const REID__V least = REID__SET1(-126.0f / p), most = REID__SET1(128.0f / p);
+    REID__V log = REID__MIN(most, REID__MAX(least, REID__F(log2)(x)));
+    return REID__FMA(x, REID__SET1(0.0f), REID__F(exp2)(log, REID__SET1(p)));
+}
 
 #ifdef REID__INT8
 /* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: 0: none; 1: bytes; 2: signed. */
@@ -5466,17 +5461,11 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
 /* `added` for emit. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths, |f| <=
-   1/16: adding 1.5 * 2^20 rounds to n, then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f times the
-   best polynomial (Remez, 2.5e-8). Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7 times max(1, |x|). */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7
+   times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
-    const REID__V magic = REID__SET1(1572864.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
-    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = magic - t, whole = REID__EXP2_EIGHTHS(t);
-    REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(5.54962218e-2f);
-    p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
-    p = REID__FMA(p, f, REID__SET1(6.93147214e-1f));
-    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__FMA(p, whole * f, whole));
+    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f)));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -5529,6 +5518,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* each turn reads the same amount of b */
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
+    (void)int16; /* only INT8 has such steps */
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
     REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
@@ -5681,11 +5671,6 @@ static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy
     }
 }
 
-/* max(x, least) to the power p; a NaN stays a NaN. Libraries agree on powf to the last place or so. */
-static void REID__F(power)(const float *x, float least, float p, float *out) {
-    for (int i = 0; i < REID__W; i++) out[i] = powf(x[i] < least ? least : x[i], p);
-}
-
 /* Computes channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to
    ceil((i + 1) H / bins), and columns by the same formula. Each row is summed first, then the rows: shorter chains,
    smaller error. The average, or the generalised mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image
@@ -5695,26 +5680,25 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     int by = bin / op->ow, bx = bin % op->ow;
     int top = by * op->ih / op->oh, bottom = reid__ceil_div((by + 1) * op->ih, op->oh);
     int left = bx * op->iw / op->ow, right = reid__ceil_div((bx + 1) * op->iw, op->ow);
-    REID__V count = REID__SET1((float)((bottom - top) * (right - left)));
+    const REID__V count = REID__SET1((float)((bottom - top) * (right - left))), least = REID__SET1(1e-6f);
+    const float exponent = op->gem ? weights[op->exponent] : 1;
     for (int v = from; v < to; v += REID__W) {
         REID__V total = REID__SET1(0.0f);
         for (int y = top; y < bottom; y++) {
             REID__V row = REID__SET1(0.0f);
             for (int x = left; x < right; x++) {
-                float pixel[REID__W];
-                REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
-                for (int i = 0; i < REID__W && op->gem; i++) pixel[i] *= step;
-                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->exponent], pixel);
-                row += REID__LOAD(pixel);
+                REID__V pixel = REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v);
+                if (op->gem) pixel = REID__F(power)(REID__MAX(least, pixel * REID__SET1(step)), exponent);
+                row += pixel;
             }
             total += row;
         }
         if (!op->gem) total *= REID__SET1(step); /* not for each pixel, where a compiler could fuse it with the sum */
-        REID__STORE(out + v, total / count);
-        if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->exponent], out + v);
+        total /= count;
+        if (op->gem) total = REID__F(power)(total, 1 / exponent);
         if (op->bn[0])
-            REID__STORE(out + v, REID__FMA(REID__LOAD(out + v), REID__LOAD(weights + op->weight + v),
-                                           REID__LOAD(weights + op->bias + v)));
+            total = REID__FMA(total, REID__LOAD(weights + op->weight + v), REID__LOAD(weights + op->bias + v));
+        REID__STORE(out + v, total);
     }
 }
 
@@ -6032,32 +6016,32 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
-/* Computes the inner products of one row with n queries. Rows are read once, from memory, and therefore prefetched. */
+/* Computes the inner products of one row with n queries. Rows are read once, from memory, and therefore prefetched. A
+   product is the total of REID__LANES sums, so all vectors give the same bits if dim is a multiple of that. */
 REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
-    REID__V acc[4][2];
-    float lanes[REID__W];
+    REID__V acc[REID__DOTS][REID__LANES / REID__W];
+    float lanes[REID__LANES];
     int k = 0;
-    REID__EACH(q, n) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
-    for (; k + 2 * REID__W <= dim; k += 2 * REID__W) {
-        REID__V a = REID__LOAD(row + k), b = REID__LOAD(row + k + REID__W);
-        REID__UNROLL for (int j = 0; j < 2 * REID__W; j += 16) __builtin_prefetch(row + k + j + REID__DOTS_AHEAD, 0, 3);
-        REID__EACH(q, n) {
-            const float *query = queries + (ptrdiff_t)q * dim + k;
-            acc[q][0] = REID__FMA(a, REID__LOAD(query), acc[q][0]);
-            acc[q][1] = REID__FMA(b, REID__LOAD(query + REID__W), acc[q][1]);
+    REID__EACH(q, n) REID__EACH(j, REID__LANES / REID__W) acc[q][j] = REID__SET1(0.0f);
+    for (; k + REID__LANES <= dim; k += REID__LANES) {
+        __builtin_prefetch(row + k + REID__DOTS_AHEAD, 0, 3);
+        REID__EACH(j, REID__LANES / REID__W) {
+            const REID__V a = REID__LOAD(row + k + j * REID__W);
+            REID__EACH(q, n)
+                acc[q][j] = REID__FMA(a, REID__LOAD(queries + (ptrdiff_t)q * dim + k + j * REID__W), acc[q][j]);
         }
     }
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * dim;
         float sum = 0;
-        REID__STORE(lanes, acc[q][0] + acc[q][1]);
-        for (int i = 0; i < REID__W; i++) sum += lanes[i];
+        REID__EACH(j, REID__LANES / REID__W) REID__STORE(lanes + j * REID__W, acc[q][j]);
+        for (int i = 0; i < REID__LANES / 2; i++) sum += lanes[i] + lanes[i + REID__LANES / 2];
         for (int i = k; i < dim; i++) sum += row[i] * query[i];
         out[q] = sum;
     }
 }
 
-/* n: 1 to 4. */
+/* n: 1 to REID__DOTS. */
 static void REID__F(dots)(const float *row, int dim, const float *queries, int n, float *out) {
     if (n == 1) REID__F(dots_of)(row, dim, queries, out, 1);
     else if (n == 2) REID__F(dots_of)(row, dim, queries, out, 2);
@@ -6106,29 +6090,26 @@ REID__ROWS(REID__DEFINE_TILE)
         }                                                                                                              \
     }
 REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
-
-static void REID__F(winograd_product)(const reid__points *t, int rows) {
-    static void (*const products[REID__TILES])(const reid__points *) = {
-        REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3), REID__F(winograd_4)};
-    products[rows - 1](t);
-}
 #endif
 
-static void REID__F(product)(const reid__tile *t, int rows) {
+/* A function that calls the one for `rows` rows. */
+#define REID__DISPATCH(name, type, ...)                                                                                \
+    static void REID__F(name)(const type *t, int rows) {                                                               \
+        static void (*const functions[])(const type *) = {__VA_ARGS__};                                                \
+        functions[rows - 1](t);                                                                                        \
+    }
 #define REID__TILE_NAME(rows) REID__F(tile_##rows),
-    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
-    tiles[rows - 1](t);
-}
+REID__DISPATCH(product, reid__tile, REID__ROWS(REID__TILE_NAME))
+#if REID__STEP == 1
+REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3),
+               REID__F(winograd_4))
+#endif
 
 #ifdef REID__INT8
 #define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
 REID__ROWS(REID__DEFINE_INT16)
-
-static void REID__F(int16_product)(const reid__tile *t, int rows) {
 #define REID__INT16_NAME(rows) REID__F(int16_##rows),
-    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__INT16_NAME)};
-    tiles[rows - 1](t);
-}
+REID__DISPATCH(int16_product, reid__tile, REID__ROWS(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
@@ -6366,16 +6347,8 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__AMX
 #undef REID__AMX_DOT
 #undef REID__FP32_PRODUCT
-#undef REID__OF_INT8
-#undef REID__OWN
-#undef REID__ADD
-#undef REID__SUM
-#undef REID__START
-#undef REID__WEIGHTS
-#undef REID__T
-#undef REID__GET
+#undef REID__PICK
 #undef REID__PUT
-#undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__DOT_INT16
@@ -11124,9 +11097,8 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
         if (note) snprintf(note, 256, "shape is %s, %s is needed", have, need);
         return REID_ERR_TENSOR_SHAPE;
     }
-    if (t->dtype == REID__F32 || t->dtype == REID__F16 || t->dtype == REID__BF16 || t->dtype == REID__F64)
-        return REID_OK;
-    if (note) snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+    if (t->dtype < REID__WEIGHT_DTYPES) return REID_OK;
+    if (note) snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtypes[t->dtype].name);
     return REID_ERR_TENSOR_DTYPE;
 }
 
@@ -11601,7 +11573,6 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
-    REID_ASSERT(reid__plan_is_sound(ctx->plan));
     if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
@@ -11677,12 +11648,8 @@ static reid_result reid__alloc_staging(reid__build *b) {
 }
 
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
-#ifdef REID_NO_NARROW
-    if (precision == REID_BF16 || precision == REID_INT8)
-        return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
-#endif
-    (void)precision, (void)e;
-    return REID_OK;
+    if (REID__HAS_NARROW || (precision != REID_BF16 && precision != REID_INT8)) return REID_OK;
+    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
 }
 
 /* Checks the description's device and precision; chooses instruction set and threads. */
@@ -12788,8 +12755,6 @@ static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
     reid__heap_put(h, at, a);
 }
 
-static void reid__heap_add(reid__heap *h, reid__entry *a) { reid__heap_settle(h, ++h->count, a); }
-
 static void reid__heap_remove(reid__heap *h, reid__entry *a) {
     int at = a->place[h->by_deadline];
     if (!at) return;
@@ -13020,8 +12985,8 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
     q->unused = a->next, *a = fresh;
     q->serial++, q->live++, q->stats.waiting += r->n;
     if (ticket) *ticket = a->ticket;
-    reid__heap_add(&q->turns, a);
-    if (a->deadline != REID__NEVER) reid__heap_add(&q->deadlines, a);
+    reid__heap_settle(&q->turns, ++q->turns.count, a);
+    if (a->deadline != REID__NEVER) reid__heap_settle(&q->deadlines, ++q->deadlines.count, a);
     if (q->deadlines.items[1] == a) pthread_cond_signal(&q->alarm);
     pthread_cond_signal(&q->work);
     return REID_OK;

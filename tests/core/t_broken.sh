@@ -86,6 +86,12 @@ bug 'all images get the factors of the first' t_ops 's/(j, j->op->scale, (int)(m
     test_conv_1x1
 bug 'a coefficient of SiLU is wrong' t_ops 's/2\.40257630e-1f/2.41257630e-1f/' test_silu
 bug 'an eighth is another' t_ops 's/0x3f7837f0/0x3f7837e0/' test_silu
+bug 'a single channel loses its bias' t_ops 's/= products\[i\] + \*bias/= products[i]/' test_conv_1x1
+bug 'all pixels of a single channel are the first' t_ops \
+    's/(j, op->in, 0, m \* c), n, products/(j, op->in, 0, 0), n, products/' test_conv_1x1
+bug 'a coefficient of the logarithm is wrong' t_ops 's/9\.61798848e-1f/9.61898848e-1f/' test_power
+bug 'an infinity is a number in a generalised mean' t_ops \
+    's/REID__FMA(x, REID__SET1(0.0f), REID__F(exp2)(log, REID__SET1(p)))/REID__F(exp2)(log, REID__SET1(p))/' test_power
 bug 'tanh has too few terms' t_ops 's/for (int odd = 29;/for (int odd = 19;/' test_tanh
 bug 'a head forgets its tanh' t_heads 's/if (op->act == REID__TANH) reid__tanh_rows(j);//' test_widths
 bug 'a fused line stands in the wrong place' t_ops 's/return ring + y % depth \*/return ring + (y + 1) % depth */' \

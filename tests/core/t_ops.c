@@ -137,6 +137,10 @@ static void test_conv_1x1(void **state) {
         }
     const conv_case many = {1, 1, 70, 17, 37, 29, 2, 3}; /* more pixels than one block holds */
     conv(REID__CONV, &many, 0, REID__SILU, 3);
+    for (int i = 0; i < 4; i++) { /* one output channel, and numbers of pixels that are not multiples of REID__DOTS */
+        const conv_case thin = {1, 1, 1 + i * 37, 1, 3 + i, 7, 1 + i % 3, 1 + i};
+        conv(REID__CONV, &thin, 0, REID__LINEAR_ACT, 0);
+    }
 }
 
 static void test_conv_windows(void **state) {
@@ -280,6 +284,7 @@ static void test_pool(void **state) {
             rig *r = new_rig(1 + i % 3, 1 + b, 0);
             int in = reid__add_buffer(&r->plan, 1 + i % 9, 1 + (i * 3) % 11, channels[i]);
             reid__add_pool(&r->plan, in, bins[b]);
+            reid__last_op(&r->plan)->gem = i % 2;
             run(r);
         }
 }
@@ -412,32 +417,47 @@ static void test_fused(void **state) {
     }
 }
 
-/* --- SiLU --- */
+/* --- SiLU, powers --- */
 
 typedef float (*silu_fn)(float x);
+typedef float (*power_fn)(float x, float p);
 
 static float silu_scalar(float x) { return reid__over_sigmoid_scalar(x, x); }
+static float power_scalar(float x, float p) { return reid__power_scalar(x, p); }
 #ifdef REID__TARGET
 __attribute__((target("avx2,fma,f16c"))) static float silu_avx2(float x) {
     __m256 v = _mm256_set1_ps(x);
     return _mm256_cvtss_f32(reid__over_sigmoid_avx2(v, v));
 }
 
+__attribute__((target("avx2,fma,f16c"))) static float power_avx2(float x, float p) {
+    return _mm256_cvtss_f32(reid__power_avx2(_mm256_set1_ps(x), p));
+}
+
 __attribute__((target("avx512f,avx512dq,avx512bw,avx2,fma,f16c"))) static float silu_avx512(float x) {
     __m512 v = _mm512_set1_ps(x);
     return _mm512_cvtss_f32(reid__over_sigmoid_avx512(v, v));
 }
+
+__attribute__((target("avx512f,avx512dq,avx512bw,avx2,fma,f16c"))) static float power_avx512(float x, float p) {
+    return _mm512_cvtss_f32(reid__power_avx512(_mm512_set1_ps(x), p));
+}
 #else
 #define silu_avx2 silu_scalar
 #define silu_avx512 silu_scalar
+#define power_avx2 power_scalar
+#define power_avx512 power_scalar
 #endif
 #ifdef REID__NEON
 static float silu_neon(float x) {
     float32x4_t v = vdupq_n_f32(x);
     return vgetq_lane_f32(reid__over_sigmoid_neon(v, v), 0);
 }
+
+static float power_neon(float x, float p) { return vgetq_lane_f32(reid__power_neon(vdupq_n_f32(x), p), 0); }
 #else
 #define silu_neon silu_scalar
+#define power_neon power_scalar
 #endif
 
 static void test_silu(void **state) {
@@ -456,6 +476,28 @@ static void test_silu(void **state) {
         assert_true(worst <= 1.2e-7);
         assert_true(f(0) == 0 && f(1000) == 1000 && f(3e38f) == 3e38f && isnan(f(NAN)));
         assert_true(f(-1000) <= 0 && f(-1000) > -1e-30f && f(-3e38f) <= 0 && f(-3e38f) > -10);
+    }
+}
+
+/* From the least pixel of a generalised mean to where activations are too large for halves. */
+static void test_power(void **state) {
+    static const power_fn functions[FP32_ISAS] = {power_scalar, power_avx2, power_avx512, power_neon};
+    static const float exponents[] = {0.05f, 1 / 3.0f, 1, 2.96f, 6.2f};
+    (void)state;
+    for (int isa = 0; isa < FP32_ISAS; isa++) {
+        power_fn f = functions[isa];
+        double worst = 0;
+        if (!reid__kernels_for(fp32_isas[isa])) continue;
+        for (int i = 0; i < 5; i++)
+            for (double log = -19.93; log < 17; log += 1e-4) {
+                float x = (float)exp2(log), p = exponents[i];
+                double want = pow(x, p);
+                worst = fmax(worst, fabs(f(x, p) - want) / want / fmax(1, p * fabs(log)));
+            }
+        print_message("power %s: %.2e times max(1, p |log2 x|)\n", reid__kernels_for(fp32_isas[isa])->name, worst);
+        assert_true(worst <= 2e-7);
+        assert_true(f(1, 3) == 1 && isnan(f(NAN, 0.3f)) && isnan(f(INFINITY, 0.3f)) && !isfinite(f(3e38f, 1.5f)));
+        assert_true(f(1e-6f, 1000) > 1e-38f && f(1e-6f, 1000) < 1.3e-38f);
     }
 }
 
@@ -489,6 +531,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_maxpool),  cmocka_unit_test(test_pool),         cmocka_unit_test(test_squeeze),
         cmocka_unit_test(test_linear),   cmocka_unit_test(test_fused),        cmocka_unit_test(test_silu),
         cmocka_unit_test(test_last_block), cmocka_unit_test(test_parts),       cmocka_unit_test(test_tanh),
+        cmocka_unit_test(test_power),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,7 +240,7 @@ static void test_last_stride(void **state) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-enum { GRAIN = 16, IMAGES = 2 }; /* floats; in a batch: reid__run_batch */
+enum { GRAIN = 4, IMAGES = 2 }; /* floats, or 16 bytes of INT8; in a batch: reid__run_batch */
 
 /* The last writer of each grain of the arenas: one of `tag`. The rest of the late arena is where the early one was. */
 static int *owner;
@@ -263,7 +263,7 @@ static int intact(int id, int image) {
 
 static void write_buffer(int id, int image) {
     const reid__buffer *b = &plan.buffers[id];
-    assert_true(b->offset % GRAIN == 0 && b->floats % GRAIN == 0);
+    assert_true(b->offset % REID__LANES == 0 && b->floats % GRAIN == 0);
     assert_true(b->offset + b->floats <= (b->late ? plan.late_floats : plan.early_floats));
     for (size_t i = 0; i < b->floats / GRAIN; i++) owner[grain(id, image) + i] = tag(id, image);
 }
@@ -318,9 +318,13 @@ static void test_memory(void **state) {
                 if (!built) continue;
                 play();
                 for (int k = 0; k < plan.op_count; k++)
-                    assert_true(plan.ops[k].weight % GRAIN == 0 && plan.ops[k].bias % GRAIN == 0);
+                    assert_true(plan.ops[k].weight % REID__LANES == 0 && plan.ops[k].bias % REID__LANES == 0);
                 most_ops = reid__max(most_ops, plan.op_count);
                 most_buffers = reid__max(most_buffers, plan.buffer_count);
+                if (i >= 4) continue; /* large ones take long */
+                reid__plan_narrow(&plan, head == REID_HEAD_SEEDED && reid__has_int8(arch) ? REID__ELEMENT_INT8
+                                                                                         : REID__ELEMENT_BF16);
+                play();
             }
     print_message("at most %d operations of %d, %d buffers of %d\n", most_ops, REID__MAX_OPS, most_buffers,
                   2 * REID__MAX_OPS);

@@ -46,7 +46,7 @@ static uint64_t summary(const reid__weights *w) {
         reid__digest_update(&d, t->shape, (size_t)t->ndim * sizeof t->shape[0]);
         reid__digest_update(&d, &t->count, sizeof t->count);
         reid_result r = reid__weights_read(w, t, 0, t->count, values, NULL);
-        assert_true(r == (strchr("FB", reid__dtype_name(t->dtype)[0]) ? REID_OK : REID_ERR_TENSOR_DTYPE));
+        assert_true(r == (strchr("FB", reid__dtypes[t->dtype].name[0]) ? REID_OK : REID_ERR_TENSOR_DTYPE));
         at = t->end;
     }
     reid__digest_final(&d, hash);

@@ -33,7 +33,7 @@ static void open_values(opened *o, const char *dtype, const void *values, size_t
     assert_int_equal(reid__weights_open(&o->weights, &desc, &o->mem, NULL), REID_OK);
     o->t = reid__weights_find(&o->weights, "t");
     assert_non_null(o->t);
-    assert_string_equal(reid__dtype_name(o->t->dtype), dtype);
+    assert_string_equal(reid__dtypes[o->t->dtype].name, dtype);
 }
 
 static void close_values(opened *o) {
@@ -145,7 +145,7 @@ static void no_weights(void **state) {
         assert_says(error.text, names[i]);
         close_values(&o);
     }
-    assert_int_equal(sizeof names / sizeof names[0] + 4, REID__DTYPE_COUNT); /* the other four are floats */
+    assert_int_equal(sizeof names / sizeof names[0] + 4, REID__DTYPES); /* the other four are floats */
 }
 
 /* Finds the first one anywhere among the largest finite numbers. */

@@ -85,7 +85,7 @@ static inline void net_values(const reid__needed_tensor *want, uint64_t seed, co
     size_t count = net_count(want), inputs = count / want->shape[0];
     uint64_t hash = net_hash(seed, want->name);
     int variance = net_ends(want->name, ".running_var");
-    int one = variance || (want->ndim == 1 && net_ends(want->name, ".weight"));
+    int one = variance || net_ends(want->name, ".p") || (want->ndim == 1 && net_ends(want->name, ".weight"));
     float scale = want->ndim > 1 ? (float)sqrt(4.0 / (double)inputs) : 0.25f;
     for (size_t i = 0; i < count; i++) {
         out[i] = net_coarse(scale * net_random(hash, i));

@@ -4,7 +4,9 @@
    bf16, from sm_80 on, is predicted to take as long as FP16: the same kernels and as many bytes.
 
        cc -O2 -D_GNU_SOURCE tools/gpu/predict.c -o predict -lm -lpthread
-       ./predict [--chip NAME] [--lines MODE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1 224 224
+       ./predict [--chip NAME] [--lines MODE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1
+
+   NETWORK may have any trunk (resnet101-ibn-fastreid). HEIGHT and WIDTH: if not given, those of its preset.
 
    --lines MODE prints one line a launch, its name, kernel and microseconds as `reid bench --ops` measures them, for
    compare_model.py. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. */
@@ -109,7 +111,7 @@ static void print_lines(const mode *m, int n) {
 }
 
 static void print_table(int n) {
-    int count = plan.arch.family == REID__RESNET ? TABLE_MODES : 2, launches[TABLE_MODES] = {0};
+    int count = reid__has_int8(&plan.arch) ? TABLE_MODES : 2, launches[TABLE_MODES] = {0};
     double sums[TABLE_MODES] = {0};
     static char cells[REID__MAX_OPS][TABLE_MODES][64];
     for (int k = 0; k < count; k++) {
@@ -166,17 +168,18 @@ static int options(int argc, char **argv, const mode **lines) {
 
 int main(int argc, char **argv) {
     const mode *lines = NULL;
-    int taken = options(argc, argv, &lines), found = 0;
+    int taken = options(argc, argv, &lines);
     if (taken < 0) return usage();
     argc -= taken, argv += taken;
-    const char *name = argc > 1 ? argv[1] : "resnet50";
-    int batch = argc > 2 ? atoi(argv[2]) : 1, height = argc > 4 ? atoi(argv[3]) : 224;
-    int width = argc > 4 ? atoi(argv[4]) : 224;
-    for (int i = 0; i < REID__ARCHS && !found; i++)
-        if (strcmp(reid__archs[i].name, name) == 0)
-            found = reid__plan_build(&plan, &reid__archs[i], height, width, 2,
-                                     reid__archs[i].multiscale ? REID_HEAD_FILE : REID_HEAD_NONE, NULL);
-    if (!found || batch < 1 || (lines && lines->int8 && plan.arch.family != REID__RESNET)) return usage();
+    reid_desc desc = REID_INIT;
+    reid__arch arch;
+    char text[REID__PRESET_TEXT];
+    int batch = argc > 2 ? atoi(argv[2]) : 1;
+    if (argc > 4) desc.height = atoi(argv[3]), desc.width = atoi(argv[4]);
+    if (batch < 1 || !reid__arch_named(argc > 1 ? argv[1] : "resnet50", &arch)) return usage();
+    reid_head head = arch.multiscale ? REID_HEAD_FILE : REID_HEAD_NONE;
+    if (reid__make_plan(&plan, &prep, &desc, &arch, NULL, 2, head, NULL, text, NULL) != REID_OK) return usage();
+    if (lines && lines->int8 && !reid__has_int8(&arch)) return usage();
     if (lines) print_lines(lines, batch);
     else print_table(batch);
     return 0;

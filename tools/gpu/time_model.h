@@ -211,10 +211,41 @@ static double time_of_linear(const reid__op *op, int n) {
     return (2.7e-3 + 1.7e-5 * n) * op->ic * op->kh * op->kw;
 }
 
-/* Pools: the time to read bytes from the chip if they are still there, else from memory. */
+/* Pools: the time to read bytes from the chip if they are still there, else from memory. A generalised mean issues some
+   40 instructions for each power (assumed). */
 static double time_of_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
-    double bytes = time_bytes(g, index) * n;
-    return bytes > time_l2 ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;
+    const reid__op *op = &g->plan->ops[index];
+    double bytes = time_bytes(g, index) * n, values = (double)n * op->ih * op->iw * op->ic;
+    double moved = bytes > time_l2 ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;
+    return op->gem ? time_overlap(moved, values * 40 / 32 / 4 / time_processors / chip->clocks * 1e6) : moved;
+}
+
+/* --- kernels that have not run on a GPU: assumed throughout ------------------------------------------------------- */
+
+/* A block of 256 threads takes 16 channels of an image, and a multiprocessor eight blocks. alone: clocks of a thread,
+   most of which it waits; instructions: those that it issues. */
+static double time_of_sixteens(const reid__op *op, int n, double alone, double instructions, const time_chip *chip) {
+    double blocks = (double)n * reid__padded(op->oc) / 16;
+    double waited = ceil(blocks / (8 * time_processors)) * alone;
+    return time_overlap(waited, blocks * 8 * instructions / (4 * time_processors)) / chip->clocks * 1e6;
+}
+
+/* reid_instance: three passes over the pixels, of which a thread takes every 64th: 150 clocks and 20 instructions for
+   each, and 1,200 clocks for two sums over the block. The first pass may read from memory, the others find the chip's
+   copy, at the pace of a pool. */
+static double time_of_instance(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    double turns = 3.0 * reid__ceil_div(op->oh * op->ow, 64), moved = time_of_pool(g, index, n, chip);
+    moved += 2.0 * (double)g->size[op->in] * n / 6.5e6;
+    return 1 + time_overlap(moved, time_of_sixteens(op, n, turns * 150 + 1200, turns * 20, chip));
+}
+
+/* reid_nonlocal: a thread's multiply-adds read two values each, by six instructions, and wait 25 clocks for them. */
+static double time_of_nonlocal(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    double products = 2.0 * reid__padded(op->oc) / 16 * op->oh * op->ow;
+    return 1 + time_overlap(time_of_pool(g, index, n, chip),
+                            time_of_sixteens(op, n, products * 25, products * 6, chip));
 }
 
 /* The input: levels to the network's numbers, with borders. */
@@ -253,6 +284,8 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
     case REID__DEPTHWISE: return time_of_depthwise(g, index, n, chip);
     case REID__SQUEEZE: return time_of_squeeze(op, n);
     case REID__LINEAR: return time_of_linear(op, n);
+    case REID__INSTANCE: return time_of_instance(g, index, n, chip);
+    case REID__NONLOCAL: return time_of_nonlocal(g, index, n, chip);
     default: return time_of_pool(g, index, n, chip);
     }
 }
