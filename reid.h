@@ -7930,72 +7930,83 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     return t;
 }
 
-/* Parameters of the cost model of tiles, for an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
-   measured values under these names to model.json; each comment gives the source of the value. */
+/* A model of the time of reid_conv_wgmma, by which its tiles are chosen. The figures were fitted to the times of
+   ResNet-50's operations on an H200 and an H100 (tools/results/gpu), so each also absorbs what the formula leaves out.
+   Rates are per clock and multiprocessor. */
 typedef struct reid__pace {
-    double wgmma_clocks_m64n256k16;       /* 128 by the data sheet; a large product on an H200, 790 TFLOP/s: 154 */
-    double l2_to_shared_bytes_per_clock;  /* per multiprocessor, when all copy: assumed, 7 TB/s for the chip */
-    double alone_bytes_per_clock;         /* per multiprocessor, when few copy: assumed */
-    double shared_bytes_per_clock;        /* read and written: 32 banks of four bytes */
-    double dsmem_bytes_per_clock;         /* per multiprocessor, to others' shared memory: assumed */
-    double cluster_barrier_clocks;        /* assumed */
-    double outputs_stored_per_clock;      /* per multiprocessor: counted in machine code */
-    double dram_bytes_per_second;         /* a copy on an H200, bytes read and written */
-    double l2_bytes;                      /* that keep data from launch to launch: PyTorch's figure for an H200 */
-    double clocks_per_second;
+    double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
+    double l2_to_shared;  /* bytes, when all copy ... */
+    double alone;         /* ... and when few do */
+    double slice_wait;    /* clocks from the request for a slice to its arrival: a ring of N has N on their way */
+    double slice;         /* clocks of a slice in addition to its products */
+    double dsmem;         /* bytes to other blocks' shared memory */
+    double barrier;       /* clocks of a cluster's barrier */
+    double outputs;       /* stored */
+    double residuals;     /* added; 0: in the time of the store */
+    double row_sums;      /* clocks of a tile that stores sums of rows for the global average */
+    double stem_outputs;  /* of the convolution before the max pool */
+    double stem;          /* clocks of a launch before the stem's first output */
 } reid__pace;
-static const reid__pace reid__pace_h200 = {154, 30, 48, 128, 12, 400, 14, 4.3e12, 60e6, 1755e6};
+static const reid__pace reid__paces[2] = { /* [1]: INT8 */
+    {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930, 4.56, 12300},
+    {134, 30.8, 52.3, 1360, 190, 12.6, 89, 10.8, 33, 1740, 3.27, 16200}};
+#define REID__L2_BYTES 50e6   /* bytes of one launch that stay on the chip for the next */
+#define REID__DRAM_BYTES 2051 /* bytes that an H200's memory moves in a clock: 4.06 TB/s at 1980 MHz */
 
-/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those of
-   shared memory, to supply the operands and take the copies for the next slice, if these are more. */
-static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
-    double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
-    double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
-    return 64 + fmax(products, shared);
-}
-
-/* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring allows; a block of a
-   pair copies half of the weights. A tile takes 400 clocks more, a slice 64. Warpgroups in turns multiply while the
-   other stores; those that share a tile wait while the ring fills. Blocks that share K add sums behind a barrier. */
-static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n, const reid__pace *p) {
-    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
-    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
-    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
-    double busy = fmin((double)blocks, (double)processors); /* these share the bandwidth of the L2 cache */
-    double bytes = fmin(p->l2_to_shared_bytes_per_clock * (double)processors / busy, p->alone_bytes_per_clock);
-    double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
-    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes, copies = chunks * copy + more * copy_more;
-    int blocks_m = t->bm / 64, kept = t->resident ? 0 : 1;
-    double products = chunks * reid__slice_clocks(t, blocks_m, t->bn, t->bm + kept * t->bn, p) +
-                      more * reid__slice_clocks(t, blocks_m, 128, kept * 128, p);
-    double sent = t->bm * t->bn * 4 / t->split * (t->split - 1) / p->dsmem_bytes_per_clock;
-    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
-    if (t->split > 1) store += p->cluster_barrier_clocks + sent;
-    double waves = (double)((tiles - 1) / (processors / t->split)), first = fmax(copies, products);
-    double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
-    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + first + store;
-    return waves * fmax(products / 2 + store, first) + first + 2 * store;
-}
-
-/* Clocks of a launch with n images: the larger of computing and memory, as they overlap. Memory counts only if the
-   activations of one launch are too large to stay in the L2 cache for the next. */
-static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
-                                  const reid__pace *p) {
+/* Bytes of activations that a launch reads and writes for an image. A 1x1 convolution with a stride skips pixels. */
+static double reid__launch_bytes(const reid__gpu_plan *g, int index) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
+    double bytes = (double)g->size[first->in] / (first->kh == 1 ? first->stride * first->stride : 1);
+    bytes += (double)g->size[last->out];
     if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
-    if (g->fused_shortcut[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->fused_shortcut[index]].in];
-    double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
-    return fmax(reid__wgmma_clocks(t, first, arch, n, p), memory);
+    if (g->fused_shortcut[index] == REID__NONE) return bytes;
+    const reid__op *shortcut = &g->plan->ops[g->fused_shortcut[index]];
+    return bytes + (double)g->size[shortcut->in] / (shortcut->stride * shortcut->stride);
 }
 
-/* Clocks per image, summed over the batch sizes of a tile. If memory limits several tiles, less computing is better. */
-static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
-    const reid__pace *p = &reid__pace_h200;
+/* Clocks of a tile's products for `slices` slices of n channels. */
+static double reid__product_clocks(const reid__wgmma_tile *t, int slices, int n, const reid__pace *p) {
+    double slice = t->bm / 64 * n * t->row / (2 * 256 * 16 / p->m64n256k16); /* t->row: bytes of one operand */
+    return slices * (p->slice + slice);
+}
+
+/* Clocks until a tile's outputs are stored, including its residual, sums of rows and the other blocks' parts of K. */
+static double reid__store_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const reid__pace *p) {
+    double outputs = t->bm * t->bn / t->split, clocks = outputs / (t->stem ? p->stem_outputs : p->outputs);
+    if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
+    clocks *= 1 + t->passes * 128 / t->bn;
+    if (g->pixels_per_sum[g->plan->ops[index].out] > 1) clocks += p->row_sums;
+    return t->split == 1 ? clocks : clocks + p->barrier + 4 * outputs * (t->split - 1) / p->dsmem;
+}
+
+/* Clocks of a launch's work for n images. Copies run ahead as far as the ring lets them; a block of a pair copies half
+   of the weights. Warpgroups that take turns (groups 1) multiply while the other one stores; those that share a tile do
+   not, but the ring fills while they store. */
+static double reid__wgmma_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n) {
+    const reid__op *op = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__pace *p = &reid__paces[g->int8];
+    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
+    double processors = reid__usual_processors(90), rows = ceil((double)n * op->oh * op->ow / t->bm);
+    double tiles = (t->pair ? 2 * ceil(rows / 2) : rows) * t->across, busy = fmin(tiles * t->split, processors);
+    double bytes = fmin(p->l2_to_shared * processors / busy, p->alone);
+    double copy = fmax((t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes, p->slice_wait / t->stages);
+    double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
+    double products = reid__product_clocks(t, chunks, t->bn, p) + reid__product_clocks(t, more, 128, p);
+    double store = reid__store_clocks(g, index, t, p), first = fmax(copies, products);
+    double waves = floor((tiles - 1) / floor(processors / t->split));
+    double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
+    double start = first + (t->stem ? p->stem : 0);
+    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + start + store;
+    return waves * fmax(products / 2 + store, first) + start + 2 * store;
+}
+
+/* Clocks per image, summed over the batch sizes of a tile: of work and of memory, which overlap almost completely. */
+static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int large) {
     double cost = 0;
-    for (int n = large ? 64 : 1; n <= (large ? 256 : t->light ? 1 : 4); n *= 2)
-        cost += (reid__launch_clocks(g, index, t, arch, n, p) + reid__wgmma_clocks(t, first, arch, n, p) / 100) / n;
+    for (int n = large ? 64 : 1; n <= (large ? 256 : t->light ? 1 : 4); n *= 2) {
+        double bytes = reid__launch_bytes(g, index) * n, memory = bytes > REID__L2_BYTES ? bytes / REID__DRAM_BYTES : 0;
+        cost += pow(pow(reid__wgmma_clocks(g, index, t, n), 5) + pow(memory, 5), 0.2) / n;
+    }
     return cost;
 }
 
@@ -8040,7 +8051,7 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
         if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would last for all passes */
         t.cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
-        if (t.cost <= 0) t.cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
+        if (t.cost <= 0) t.cost = 1e15 + reid__wgmma_cost(g, index, &t, large);
         if (rule.measured && g->tile == i + 1) t.cost = -1;
         if (!best.stages || t.cost < best.cost) best = t;
     }
@@ -8048,13 +8059,18 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
 }
 
 /* Whether a layer of halves uses tiles of 256 channels: at all batch sizes or at none, whatever was measured, because
-   instructions of other widths may give other bits. It does if the model predicts that large batches gain 5 %. */
+   instructions of other widths may give other bits. It does if the model predicts that large batches gain 5 %, and that
+   small ones lose no more than that. */
 static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
     const reid__tile_rule rules[2] = {{0, 1, 0, 1}, {0, 0, 0, 1}};
-    if (g->latency) return 0;
-    const reid__wgmma_tile wide = reid__best_tile(g, index, arch, 1, rules[0]);
-    const reid__wgmma_tile others = reid__best_tile(g, index, arch, 1, rules[1]);
-    return wide.stages && (!others.stages || wide.cost - 1e15 < 0.95 * (others.cost - 1e15));
+    int pays = !g->latency;
+    for (int large = 1; large >= 0 && pays; large--) {
+        const reid__wgmma_tile wide = reid__best_tile(g, index, arch, large, rules[0]);
+        const reid__wgmma_tile others = reid__best_tile(g, index, arch, large, rules[1]);
+        double most = (large ? 0.95 : 1.05) * (others.cost - 1e15);
+        pays = wide.stages && (!others.stages || wide.cost - 1e15 < most);
+    }
+    return pays;
 }
 
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was

@@ -4,7 +4,10 @@
     python3 tools/gpu/compare_model.py PREDICT FILE... [--table] [--worst N]
 
 PREDICT is predict.c, compiled; a FILE is the JSON of `reid bench --ops`, named DATE-CHIP-NETWORK[-MODE].json as in
-tools/results/gpu. For every cell it prints how many operations the model has within 15 %, and how far off their sum is;
+tools/results/gpu. In batches of 8 and more, the model predicts the tiles that were measured, if the network may still
+use them; for smaller ones the files have the names of the same tiles, so today's are predicted. Operations that run
+with other tiles or kernels are left out. For every cell it prints how many operations the model has within 15 %, and
+how far off their sum is;
 --table prints a Markdown table, --worst the N operations that are furthest off. The exit code is 1 if fewer than 9 of
 10 operations of all cells are within 15 %, or fewer than 8 of 10 of a cell, or a cell's sum is more than 5 % off.
 """
@@ -15,10 +18,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 MODES = {"": "fp16", "latency": "latency", "int8": "int8", "int8-latency": "int8-latency", "fp32": "fp32",
          "nowgmma": "nowgmma"}
 NEAR, OF_ALL, OF_CELL, SUM, FEW = 0.15, 0.9, 0.8, 0.05, 40
+LARGE = 8  # from this batch on, the tiles are those for large batches
 
 # Kernels that were rewritten after the files of these dates, and the least batch that runs the new one.
 REPLACED = {"reid_depthwise": ("2026-11-26", 1), "reid_squeeze": ("2026-11-26", 8),
@@ -27,15 +32,31 @@ REPLACED = {"reid_depthwise": ("2026-11-26", 1), "reid_squeeze": ("2026-11-26", 
 Cell = collections.namedtuple("Cell", "chip net mode batch pairs")  # pairs: (name, measured, predicted), microseconds
 
 
-def predicted(predict, chip, mode, net, batch, size):
-    out = subprocess.run([predict, "--chip", chip, "--lines", mode, net, str(batch), *size.split("x")],
-                         check=True, capture_output=True, text=True).stdout
-    return [(name, kernel, float(us)) for name, kernel, us in (line.rsplit(" ", 2) for line in out.splitlines())]
+def measured_tiles(mode, cell):
+    """The cell's tiles of reid_conv_wgmma, as in the file of `reid bench --tune`, each in a nanosecond."""
+    if cell["batch"] < LARGE:
+        return
+    for op in cell["ops"]:
+        kernel, _, tile = op["kernel"].partition(" ")
+        if kernel == "reid_conv_wgmma":
+            yield f"sm_90 {cell['net']} {mode} {cell['size']} {op['name']} 64 {tile} 1\n"
 
 
-def is_replaced(date, batch, measured, kernel):
-    """measured: the kernel in the file, with its tile; kernel: the one that runs the operation today."""
+def predicted(predict, chip, mode, cell):
+    with tempfile.NamedTemporaryFile("w") as tiles:
+        tiles.writelines(measured_tiles(mode, cell))
+        tiles.flush()
+        out = subprocess.run([predict, "--chip", chip, "--lines", mode, "--tiles", tiles.name, cell["net"],
+                              str(cell["batch"]), *cell["size"].split("x")],
+                             check=True, capture_output=True, text=True).stdout
+    return [(name, kernel, tile, float(us)) for name, kernel, tile, us in (x.rsplit(" ", 3) for x in out.splitlines())]
+
+
+def is_replaced(date, batch, measured, kernel, tile):
+    """measured: the kernel in the file, with its tile; kernel, tile: those that run the operation today."""
     before, least = REPLACED.get(kernel, ("", 0))
+    if batch >= LARGE and kernel == "reid_conv_wgmma" and measured != f"{kernel} {tile}":
+        return True
     return measured.split()[0] != kernel or (date <= before and batch >= least)
 
 
@@ -54,12 +75,12 @@ def cells_of(predict, path):
     for cell in json.load(open(path))["cells"]:
         if not cell["ops"] or not is_usable(chip, mode, cell["net"], cell["batch"]):
             continue
-        model = predicted(predict, chip, mode, cell["net"], cell["batch"], cell["size"])
+        model = predicted(predict, chip, mode, cell)
         pairs, at = [], 0
         for op in cell["ops"]:  # in the plan's order; several operations may have one name
             if at < len(model) and model[at][0] == op["name"]:
-                if not is_replaced(date, cell["batch"], op["kernel"], model[at][1]):
-                    pairs.append((op["name"], op["us"], model[at][2]))
+                if not is_replaced(date, cell["batch"], op["kernel"], *model[at][1:3]):
+                    pairs.append((op["name"], op["us"], model[at][3]))
                 at += 1
         if at != len(model):
             sys.exit(f"compare_model: {path}: no operation {model[at][0]} in batch {cell['batch']}")

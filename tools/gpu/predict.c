@@ -4,12 +4,13 @@
    bf16, from sm_80 on, is predicted to take as long as FP16: the same kernels and as many bytes.
 
        cc -O2 -D_GNU_SOURCE tools/gpu/predict.c -o predict -lm -lpthread
-       ./predict [--chip NAME] [--lines MODE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1
+       ./predict [--chip NAME] [--lines MODE] [--tiles FILE] [NETWORK [BATCH [HEIGHT WIDTH]]]     h200 resnet50 1
 
    NETWORK may have any trunk (resnet101-ibn-fastreid). HEIGHT and WIDTH: if not given, those of its preset.
 
-   --lines MODE prints one line a launch, its name, kernel and microseconds as `reid bench --ops` measures them, for
-   compare_model.py. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. */
+   --lines MODE prints one line a launch, its name, kernel, tile or "-", and microseconds as `reid bench --ops` measures
+   them, for compare_model.py. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. --tiles FILE has lines as the
+   file `tiles` of `reid bench --tune` has: these tiles are used where the network may use them. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
@@ -48,6 +49,7 @@ static reid__plan plan, narrow; /* narrow: the plan in INT8 */
 static reid__prep prep;
 static reid__gpu_plan gpu;
 static const chip *on = &chips[0];
+static char tiles[1 << 16]; /* of --tiles, after a newline; "": none */
 
 /* --- chips that were not measured --------------------------------------------------------------------------------- */
 
@@ -65,7 +67,7 @@ static double mma_us(const reid__gpu_plan *g, int index, int n, char *tile, size
     double blocks = ceil((double)n * op->oh * op->ow / s.bm) * reid__ceil_div(reid__padded(op->oc), s.bn) * s.split;
     double each = (double)s.bm * s.bn * reid__gpu_row(g, index) / s.split / on->products / (reid__in_bytes(op) ? 2 : 1);
     double clocks = ceil(blocks / on->processors) * each / product_share + tile_clocks, us = clocks / on->clock * 1e6;
-    double memory = memory_us(time_bytes(g, index) * n);
+    double memory = memory_us(reid__launch_bytes(g, index) * n);
     int of_memory = memory > us;
     if (of_memory) us = memory;
     if (s.split_in_memory) us += time_in_graph + memory_us(4.0 * s.split * n * op->oh * op->ow * reid__padded(op->oc));
@@ -78,7 +80,7 @@ static double unmeasured_us(const reid__gpu_plan *g, int index, int n, char tile
     snprintf(tile, 48, "memory");
     if (g->fused_into[index] != REID__NONE || first->kind == REID__NORMALISE) return 0;
     if (g->plan->ops[index].kind == REID__CONV && g->half) return mma_us(g, index, n, tile, 48);
-    return memory_us(time_bytes(g, index) * n);
+    return memory_us(reid__launch_bytes(g, index) * n);
 }
 
 /* --- what is printed ---------------------------------------------------------------------------------------------- */
@@ -93,9 +95,10 @@ static void begin(const mode *m, const reid__plan *usual) {
     if (m->int8) reid__plan_narrow(&narrow, REID__ELEMENT_INT8);
     reid__gpu_plan_init(&gpu, m->int8 ? &narrow : usual, &prep, m->half, on->arch == 90 ? m->wgmma : 0, 0, 0,
                         m->latency);
+    if (*tiles) gpu.tiles = tiles;
 }
 
-/* One line a launch: its name, its kernel, and its microseconds when it is timed alone. */
+/* One line a launch: its name, its kernel and tile, and its microseconds when it is timed alone. */
 static void print_lines(const mode *m, int n) {
     begin(m, &plan);
     for (int i = 0; i < plan.op_count; i++) {
@@ -106,7 +109,8 @@ static void print_lines(const mode *m, int n) {
         memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
         if (us <= 0) continue;
         if (gpu.fused_into[i] == REID__NONE) reid__op_step(&gpu, i, on->arch, n >= REID__LARGE, &p, &s);
-        printf("%s %s %.3f\n", plan.ops[i].name, s.function ? s.function : "in", us + time_between_events[m->int8]);
+        printf("%s %s %s %.3f\n", plan.ops[i].name, s.function ? s.function : "in", *tile ? tile : "-",
+               us + time_between_events[m->int8]);
     }
 }
 
@@ -140,7 +144,8 @@ static void print_table(int n) {
 /* --- arguments ---------------------------------------------------------------------------------------------------- */
 
 static int usage(void) {
-    fprintf(stderr, "usage: predict [--chip NAME] [--lines MODE] [NETWORK [BATCH [HEIGHT WIDTH]]]\nchips:");
+    fprintf(stderr, "usage: predict [--chip NAME] [--lines MODE] [--tiles FILE] [NETWORK [BATCH [HEIGHT WIDTH]]]\n"
+                    "chips:");
     for (size_t i = 0; i < sizeof chips / sizeof chips[0]; i++) fprintf(stderr, " %s", chips[i].name);
     fprintf(stderr, "\nmodes:");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) fprintf(stderr, " %s", modes[i].name);
@@ -148,7 +153,16 @@ static int usage(void) {
     return 2;
 }
 
-/* --chip and --lines, in any order. Returns how many arguments they were, or -1. */
+static int read_tiles(const char *path) {
+    FILE *f = fopen(path, "r");
+    size_t size = f ? fread(tiles + 1, 1, sizeof tiles - 2, f) : 0;
+    int ok = f && feof(f) && !ferror(f);
+    if (f) fclose(f);
+    tiles[0] = '\n', tiles[1 + size] = 0;
+    return ok;
+}
+
+/* --chip, --lines and --tiles, in any order. Returns how many arguments they were, or -1. */
 static int options(int argc, char **argv, const mode **lines) {
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
@@ -161,6 +175,7 @@ static int options(int argc, char **argv, const mode **lines) {
             if (strcmp(modes[i].name, argv[at + 1]) == 0) m = &modes[i];
         if (strcmp(argv[at], "--chip") == 0 && found) on = found;
         else if (strcmp(argv[at], "--lines") == 0 && m) *lines = m;
+        else if (strcmp(argv[at], "--tiles") == 0 && read_tiles(argv[at + 1])) continue;
         else return -1;
     }
     return at - 1;

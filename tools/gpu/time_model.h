@@ -18,7 +18,6 @@ static const time_chip time_h200 = {1980e6, 4.06e12}, time_h100 = {1886e6, 2.846
 static const double time_between_events[2] = {4.71, 4.55}; /* microseconds that a launch timed alone takes in addition
                                                                to its work; [1]: in INT8 */
 static const double time_in_graph = 1.3;        /* the same in a graph: from ready to its first data */
-static const double time_l2 = 50e6;             /* bytes of one launch that stay on the chip for the next */
 static const double time_processors = 132;
 
 /* The time of two things that overlap: the larger `power` is, the nearer it is to the time of the longer one. */
@@ -26,87 +25,17 @@ static double time_of_both(double a, double b, double power) { return pow(pow(a,
 /* The time of two things that overlap almost completely. */
 static double time_overlap(double a, double b) { return time_of_both(a, b, 5); }
 
-/* --- bytes -------------------------------------------------------------------------------------------------------- */
-
-/* Bytes of activations that a launch reads and writes for an image. A 1x1 convolution with a stride skips pixels. */
-static double time_bytes(const reid__gpu_plan *g, int index) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    double bytes = (double)g->size[first->in] / (first->kh == 1 ? first->stride * first->stride : 1);
-    bytes += (double)g->size[last->out];
-    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
-    if (g->fused_shortcut[index] == REID__NONE) return bytes;
-    const reid__op *shortcut = &g->plan->ops[g->fused_shortcut[index]];
-    return bytes + (double)g->size[shortcut->in] / (shortcut->stride * shortcut->stride);
-}
-
 /* Microseconds in which memory moves n images' bytes; 0 if they stay on the chip. share: of the memory's rate. */
 static double time_of_memory(const reid__gpu_plan *g, int index, int n, const time_chip *chip, double share) {
-    double bytes = time_bytes(g, index) * n;
-    return bytes > time_l2 ? bytes / (share * chip->dram) * 1e6 : 0;
+    double bytes = reid__launch_bytes(g, index) * n;
+    return bytes > REID__L2_BYTES ? bytes / (share * chip->dram) * 1e6 : 0;
 }
 
 /* --- convolutions by wgmma ---------------------------------------------------------------------------------------- */
 
-typedef struct time_wgmma {
-    double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
-    double l2_to_shared;  /* bytes per clock and multiprocessor when all copy */
-    double alone;         /* bytes per clock and multiprocessor when few copy */
-    double slice_wait;    /* clocks from the request for a slice to its arrival: a ring of N has N on their way */
-    double slice;         /* clocks of a slice in addition to its products */
-    double dsmem;         /* bytes per clock and multiprocessor to other blocks' shared memory */
-    double barrier;       /* clocks of a cluster's barrier */
-    double outputs;       /* stored per clock and multiprocessor */
-    double residuals;     /* added per clock and multiprocessor; 0: in the time of the store */
-    double row_sums;      /* clocks of a tile that stores sums of rows for the global average */
-    double stem_outputs;  /* per clock and multiprocessor, of the convolution before the max pool */
-    double stem;          /* clocks of a launch before the stem's first output */
-} time_wgmma;
-/* [1]: INT8. */
-static const time_wgmma time_wgmmas[2] = {
-    {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930, 4.56, 12300},
-    {134, 30.8, 52.3, 1360, 190, 12.6, 89, 10.8, 33, 1740, 3.27, 16200}};
-
-/* Clocks of a tile's products for `slices` slices of n channels. */
-static double time_products(const reid__wgmma_tile *t, int slices, int n, const time_wgmma *p) {
-    double slice = t->bm / 64 * n * t->row / (2 * 256 * 16 / p->m64n256k16); /* t->row: bytes of one operand */
-    return slices * (p->slice + slice);
-}
-
-/* Clocks until a tile's outputs are stored, including its residual, sums of rows and the other blocks' parts of K. */
-static double time_store(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const time_wgmma *p) {
-    double outputs = t->bm * t->bn / t->split, clocks = outputs / (t->stem ? p->stem_outputs : p->outputs);
-    if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
-    clocks *= 1 + t->passes * 128 / t->bn;
-    if (g->pixels_per_sum[g->plan->ops[index].out] > 1) clocks += p->row_sums;
-    if (t->split == 1) return clocks;
-    return clocks + p->barrier + 4 * outputs * (t->split - 1) / p->dsmem;
-}
-
-/* Clocks of a launch's work. Copies run ahead as far as the ring lets them; a block of a pair copies half of the
-   weights. Warpgroups that take turns (groups 1) multiply while the other one stores; those that share a tile do not,
-   but the ring fills while they store. */
-static double time_wgmma_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n,
-                                const time_wgmma *p) {
-    const reid__op *op = &g->plan->ops[reid__launch_first(g, index)];
-    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
-    double rows = ceil((double)n * op->oh * op->ow / t->bm);
-    double tiles = (t->pair ? 2 * ceil(rows / 2) : rows) * t->across;
-    double busy = fmin(tiles * t->split, time_processors), bytes = fmin(p->l2_to_shared * time_processors / busy,
-                                                                        p->alone);
-    double copy = fmax((t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes, p->slice_wait / t->stages);
-    double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
-    double products = time_products(t, chunks, t->bn, p) + time_products(t, more, 128, p);
-    double store = time_store(g, index, t, p), first = fmax(copies, products);
-    double waves = floor((tiles - 1) / floor(time_processors / t->split));
-    double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
-    double start = first + (t->stem ? p->stem : 0);
-    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + start + store;
-    return waves * fmax(products / 2 + store, first) + start + 2 * store;
-}
-
 static double time_of_wgmma(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n,
                             const time_chip *chip) {
-    double work = time_wgmma_clocks(g, index, t, n, &time_wgmmas[g->int8]) / chip->clocks * 1e6;
+    double work = reid__wgmma_clocks(g, index, t, n) / chip->clocks * 1e6;
     return time_overlap(work, time_of_memory(g, index, n, chip, 1));
 }
 
@@ -201,7 +130,7 @@ static double time_of_project(const reid__gpu_plan *g, int index, int n, const r
     int light = s->shared <= REID__SHARED_HALF;
     double tiles = ceil((double)n * op->oh * op->ow / s->bm) * reid__ceil_div(oc, s->bn), together = light ? 2 : 1;
     double copied = s->bm * 128 + 1024 + s->bn * 128.0; /* bytes of a slice; resident weights are copied once */
-    double slice = fmax(copied / time_wgmmas[0].l2_to_shared * together, 500);
+    double slice = fmax(copied / reid__paces[0].l2_to_shared * together, 500);
     double end = 500 + s->bm * s->bn / 16.0 * (op->act == REID__SILU ? 2 : 1);
     double work = ceil(tiles / (time_processors * together)) * (slices * slice + end) / chip->clocks * 1e6;
     return 2 + time_overlap(work, time_of_memory(g, index, n, chip, 0.84));
@@ -215,8 +144,8 @@ static double time_of_linear(const reid__op *op, int n) {
    40 instructions for each power (assumed). */
 static double time_of_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
-    double bytes = time_bytes(g, index) * n, values = (double)n * op->ih * op->iw * op->ic;
-    double moved = bytes > time_l2 ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;
+    double bytes = reid__launch_bytes(g, index) * n, values = (double)n * op->ih * op->iw * op->ic;
+    double moved = bytes > REID__L2_BYTES ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;
     return op->gem ? time_overlap(moved, values * 40 / 32 / 4 / time_processors / chip->clocks * 1e6) : moved;
 }
 
