@@ -240,7 +240,8 @@ static void test_last_stride(void **state) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-enum { GRAIN = 4, IMAGES = 2 }; /* floats, or 16 bytes of INT8; in a batch: reid__run_batch */
+enum { IMAGES = 2 }; /* in a batch: reid__run_batch */
+static size_t unit = REID__LANES; /* floats of a grain; 4 in bf16 and INT8, which may store 16 bytes */
 
 /* The last writer of each grain of the arenas: one of `tag`. The rest of the late arena is where the early one was. */
 static int *owner;
@@ -250,22 +251,22 @@ static int tag(int id, int image) { return id * IMAGES + image; }
 /* First grain of a buffer, as reid__at has it. */
 static size_t grain(int id, int image) {
     const reid__buffer *b = &plan.buffers[id];
-    if (!b->late) return (plan.carried_floats * IMAGES + b->offset) / GRAIN;
-    return (b->offset * IMAGES + b->floats * (size_t)image) / GRAIN;
+    if (!b->late) return (plan.carried_floats * IMAGES + b->offset) / unit;
+    return (b->offset * IMAGES + b->floats * (size_t)image) / unit;
 }
 
 /* Whether a buffer still holds what was written to it. */
 static int intact(int id, int image) {
-    for (size_t i = 0; i < plan.buffers[id].floats / GRAIN; i++)
+    for (size_t i = 0; i < plan.buffers[id].floats / unit; i++)
         if (owner[grain(id, image) + i] != tag(id, image)) return 0;
     return 1;
 }
 
 static void write_buffer(int id, int image) {
     const reid__buffer *b = &plan.buffers[id];
-    assert_true(b->offset % REID__LANES == 0 && b->floats % GRAIN == 0);
+    assert_true(b->offset % REID__LANES == 0 && b->floats % unit == 0);
     assert_true(b->offset + b->floats <= (b->late ? plan.late_floats : plan.early_floats));
-    for (size_t i = 0; i < b->floats / GRAIN; i++) owner[grain(id, image) + i] = tag(id, image);
+    for (size_t i = 0; i < b->floats / unit; i++) owner[grain(id, image) + i] = tag(id, image);
 }
 
 /* Every operation must find its inputs intact, even after it has written its outputs, which may overwrite one of them.
@@ -289,7 +290,7 @@ static void play_op(int index, int image) {
 
 /* Plays the plan for a batch. */
 static void play(void) {
-    size_t grains = reid__activation_bytes(&plan, 1, IMAGES) / sizeof(float) / GRAIN;
+    size_t grains = reid__activation_bytes(&plan, 1, IMAGES) / sizeof(float) / unit;
     owner = (int *)malloc((grains + 1) * sizeof *owner);
     assert_non_null(owner);
     memset(owner, 0xff, (grains + 1) * sizeof *owner);
@@ -324,7 +325,9 @@ static void test_memory(void **state) {
                 if (i >= 4) continue; /* large ones take long */
                 reid__plan_narrow(&plan, head == REID_HEAD_SEEDED && reid__has_int8(arch) ? REID__ELEMENT_INT8
                                                                                          : REID__ELEMENT_BF16);
+                unit = 4;
                 play();
+                unit = REID__LANES;
             }
     print_message("at most %d operations of %d, %d buffers of %d\n", most_ops, REID__MAX_OPS, most_buffers,
                   2 * REID__MAX_OPS);
