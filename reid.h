@@ -7891,7 +7891,7 @@ typedef struct reid__wgmma_tile {
 
 /* The available tiles; REID_TILE numbers them from 1. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
    work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: parts into which a cluster
-   cuts K. wide: 256 channels if a layer has as many, with sums of one block only, because of the registers. */
+   cuts K. wide, in INT8: 256 channels if a layer has as many, with sums of one block, because of the registers. */
 typedef struct reid__wgmma_shape { int blocks, groups, pair, split, wide; } reid__wgmma_shape;
 static const reid__wgmma_shape reid__wgmma_shapes[] = {
     {1, 1, 0, 1, 0}, {1, 2, 0, 1, 0}, {2, 1, 0, 1, 0}, {2, 2, 0, 1, 0}, {1, 1, 1, 1, 0}, {1, 2, 1, 1, 0},
@@ -8029,57 +8029,34 @@ static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int 
     return found ? (double)strtoll(found + n, NULL, 10) : 0;
 }
 
-/* The tiles among which reid__best_tile chooses. */
-typedef struct reid__tile_rule {
-    int split;    /* only tiles with this split; 0: any */
-    int wide;     /* 1: only wide tiles; 0: only others; -1: any */
-    int measured; /* 1: prefers measured tiles to others */
-    int pairs;    /* 1: pairs even if REID_CLUSTERS forbids them, for a choice that must not depend on it */
-} reid__tile_rule;
-
-/* The best tile; its stages are 0 if there is none. */
-static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule) {
+/* The best tile; its stages are 0 if there is none. split: only tiles with this split; 0: any. measured: prefers tiles
+   that were measured. Halves have no tiles of 256 channels, which gain little in large batches and lose in small ones:
+   a layer has one width at all batch sizes, because instructions of other widths may give other bits. */
+static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, int split,
+                                        int measured) {
     int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
     for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
         const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
-        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair
-                                           : s->pair && g->wgmma < 2 && !rule.pairs) continue;
+        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair : s->pair && g->wgmma < 2) continue;
         t = reid__wgmma_fit(g, index, s);
-        if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
-        if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
+        if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
+        if (s->wide && (t.bn != 256 || !g->int8)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would last for all passes */
-        t.cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
+        t.cost = measured ? reid__tile_time(g, index, arch, large, &t) : 0;
         if (t.cost <= 0) t.cost = 1e15 + reid__wgmma_cost(g, index, &t, large);
-        if (rule.measured && g->tile == i + 1) t.cost = -1;
+        if (measured && g->tile == i + 1) t.cost = -1;
         if (!best.stages || t.cost < best.cost) best = t;
     }
     return best;
 }
 
-/* Whether a layer of halves uses tiles of 256 channels: at all batch sizes or at none, whatever was measured, because
-   instructions of other widths may give other bits. It does if the model predicts that large batches gain 5 %, and that
-   small ones lose no more than that. */
-static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
-    const reid__tile_rule rules[2] = {{0, 1, 0, 1}, {0, 0, 0, 1}};
-    int pays = !g->latency;
-    for (int large = 1; large >= 0 && pays; large--) {
-        const reid__wgmma_tile wide = reid__best_tile(g, index, arch, large, rules[0]);
-        const reid__wgmma_tile others = reid__best_tile(g, index, arch, large, rules[1]);
-        double most = (large ? 0.95 : 1.05) * (others.cost - 1e15);
-        pays = wide.stages && (!others.stages || wide.cost - 1e15 < most);
-    }
-    return pays;
-}
-
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
    measured, because the bits depend on them; sums of bytes are equal for any parts and any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
-    reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0, 0};
-    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule).split;
-    rule.measured = 1;
-    return reid__best_tile(g, index, arch, large, rule);
+    int split = g->latency ? reid__best_tile(g, index, arch, 0, 0, 0).split : 0;
+    return reid__best_tile(g, index, arch, large, split, 1);
 }
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
