@@ -139,7 +139,7 @@ MACOS := build/macos$(filter-out -aarch64,-$(MACOS_ARCH))
 MACOS_CC ?= $(PYTHON) -m ziglang cc -target $(MACOS_ARCH)-macos
 MACOS_SOURCES = $(filter-out tools/base/resident.c,$(wildcard $(ROOMS:%=tools/%/*.c))) tools/reid.c tools/reid_impl.c \
     $(wildcard tools/macos/*.c)
-MACOS_CFLAGS = -std=c99 -DREID_NO_CUDA -Itools/macos/include -isystem $(MACOS)/include -I. -Itools \
+MACOS_CFLAGS = -std=c99 -DREID_NO_CUDA -DREID_NO_HTTP -Itools/macos/include -isystem $(MACOS)/include -I. -Itools \
     -include macos/posix.h $(if $(findstring zig,$(MACOS_CC)),-include wheel/cpu.h) $(WARNINGS) $(CFLAGS) -pthread
 macos: $(MACOS)/reid
 $(MACOS)/reid: $(MACOS_SOURCES:tools/%.c=$(MACOS)/%.o)

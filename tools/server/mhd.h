@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* The server waits for libmicrohttpd and its own descriptors with epoll. */
-#if defined(__has_include)
-#if __has_include(<microhttpd.h>) && __has_include(<sys/epoll.h>)
+/* REID_NO_HTTP leaves the server out, although libmicrohttpd's header is there. */
+#if defined(__has_include) && !defined(REID_NO_HTTP)
+#if __has_include(<microhttpd.h>)
 #define HAVE_MICROHTTPD
 #include <microhttpd.h>
 #endif
