@@ -126,10 +126,28 @@ build/windows/%.o: tools/%.c Makefile | $(BYTES) build/windows/include/stb
 	$(WINDOWS_CC) $(WINDOWS_CFLAGS) -MMD -MP -c -o $@ $<
 build/windows/pictures/stb_image_impl.o build/windows/pictures/thumbnail.o: override CFLAGS += -fwrapv
 # stb's headers alone: no others of this system may be found.
-build/windows/include/stb:
+.PRECIOUS: build/%/include/stb
+build/%/include/stb:
 	mkdir -p $(@D)
 	ln -sfn "$$(echo '#include <stb/stb_image.h>' | $(CC) $(CPPFLAGS) -E - | \
 	    sed -n 's|^# 1 "\(/.*/stb\)/stb_image.h".*|\1|p' | head -n 1)" $@
+
+## make macos            build/macos/reid for arm64, compiled by zig (PyPI: ziglang) or MACOS_CC=cc; tools/macos
+PYTHON     ?= python3
+MACOS_ARCH ?= aarch64
+MACOS := build/macos$(filter-out -aarch64,-$(MACOS_ARCH))
+MACOS_CC ?= $(PYTHON) -m ziglang cc -target $(MACOS_ARCH)-macos
+MACOS_SOURCES = $(filter-out tools/base/resident.c,$(wildcard $(ROOMS:%=tools/%/*.c))) tools/reid.c tools/reid_impl.c \
+    $(wildcard tools/macos/*.c)
+MACOS_CFLAGS = -std=c99 -DREID_NO_CUDA -DREID_NO_HTTP -Itools/macos/include -isystem $(MACOS)/include -I. -Itools \
+    -include macos/posix.h $(if $(findstring zig,$(MACOS_CC)),-include wheel/cpu.h) $(WARNINGS) $(CFLAGS) -pthread
+macos: $(MACOS)/reid
+$(MACOS)/reid: $(MACOS_SOURCES:tools/%.c=$(MACOS)/%.o)
+	$(MACOS_CC) $(CFLAGS) -o $@ $^
+$(MACOS)/%.o: tools/%.c Makefile | $(BYTES) $(MACOS)/include/stb
+	@mkdir -p $(@D)
+	$(MACOS_CC) $(MACOS_CFLAGS) -MMD -MP -c -o $@ $<
+$(MACOS)/pictures/stb_image_impl.o $(MACOS)/pictures/thumbnail.o: override CFLAGS += -fwrapv
 
 ## make install          header, kernels, libraries, command, man page, completions, what pkg-config and CMake's
 ##                       find_package read; DESTDIR, PREFIX, LIBDIR
@@ -156,7 +174,6 @@ install: build/reid build/reid.1 build/reid.bash build/reid.zsh build/reid.fish 
 	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || : # so that programs find libreid.so at once
 
 ## make wheel            build/wheel/*.whl for pip, and the sdist: the module reid, libreid.so and the command
-PYTHON ?= python3
 wheel:
 	$(PYTHON) tools/wheel/wheel.py wheel
 	$(PYTHON) tools/wheel/wheel.py sdist
@@ -178,7 +195,7 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks build/windows build/wheel
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks build/windows build/macos* build/wheel
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
 	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load \
 	    build/libreid.*
@@ -189,6 +206,6 @@ rooms: # for tests/lib/check.sh
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all lib install check check-all lint fmt clean rooms help wheel
--include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d build/windows/*/*.d)
+.PHONY: all lib install check check-all lint fmt clean rooms help macos wheel windows
+-include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d build/windows/*/*.d build/macos*/*/*.d)
 include tests/emulator/emulator.mk

@@ -1,6 +1,6 @@
 """Turns images into embeddings with reid.h. Needs only this file, numpy and libreid.so.
 
-    from reid import Reid, Index, cosine, group
+    from reid import Reid, Index, calibrate, cosine, group
 
     with Reid("resnet50.safetensors") as reid:
         rows = reid.embed(["ann.png", "bob.png"])              # float32 (2, reid.dim), each row of length 1
@@ -11,36 +11,47 @@
         print(group(rows, 0.6).labels)                         # which rows show the same individual, without names
 
 Queue(reid).submit(image) returns a Future at once, and puts the images of many callers into common batches.
+calibrate(rows, identities, model=reid) finds the threshold above which two images show the same individual, and
+probabilities; import_rows() turns rows of any other program into files that the command reads. These two run the
+command `reid` on temporary files.
 
 `make lib` builds the library, `make install` installs it. This file looks for it in this order: the argument `library`,
-the environment variable REID_LIBRARY, the folder of this file, the system's folders.
+the environment variable REID_LIBRARY, the folder of this file, the system's folders. The command is that of the
+argument `command`, of REID_COMMAND, next to this Python (where pip puts the wheel's), or in PATH.
 
 An image is a path or a PIL image (both need Pillow), or a uint8 array: (h, w, 3) RGB, (h, w, 4) with alpha, which is
 ignored, or (h, w) grey. A row has the same bits in any batch, in any order, with any number of threads, and also from
 the command `reid embed` (for JPEG files only with the same decoder; PNG and PPM are exact). Embeddings may be compared
-if their fingerprints are equal, and a cosine means little before it is calibrated on pairs that you know: `reid
-calibrate`.
+if their fingerprints are equal, and a cosine means little before it is calibrated on pairs that you know.
 
 Threads: any number of them may use the same Reid or Index. Other Python threads run during a call, because ctypes
 releases the GIL; `lanes` calls compute at the same time, each with `threads` threads, and the others wait their turn.
 Processes: a handle does not survive a fork. Using it in the child raises ReidError with the name REID_ERR_FORKED;
 create one in each process, or use the "spawn" method of multiprocessing.
 
-Wrong types and shapes raise TypeError and ValueError, files that cannot be read raise OSError, and errors of the
-library raise ReidError.
+Wrong types and shapes raise TypeError and ValueError, files that cannot be read raise OSError, errors of the library
+raise ReidError, and errors of the command CommandError.
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import ctypes
 import functools
 import itertools
+import json
+import math
 import operator
 import os
 import re
+import shutil
+import subprocess
 import sys
+import sysconfig
+import tempfile
 import threading
+import warnings
 import weakref
 from concurrent.futures import Future
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_uint64, c_void_p
@@ -48,7 +59,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 import numpy as np
 
-__all__ = ["Reid", "Queue", "Index", "Hits", "Groups", "ReidError", "cosine", "group"]
+__all__ = ["Reid", "Queue", "Index", "Hits", "Groups", "Calibration", "Imported", "ReidError", "CommandError",
+           "calibrate", "cosine", "group", "import_rows"]
 
 VERSION = 100  # REID_VERSION of the reid.h whose structs are declared here; their sizes are also compared
 
@@ -68,6 +80,21 @@ class ReidError(Exception):
     def __init__(self, code: int, name: str, text: str) -> None:
         super().__init__(code, name, text)
         self.code, self.name, self.text = code, name, text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CommandError(Exception):
+    """The command `reid` refused, with its message.
+
+    status: its exit status, or minus the number of the signal that ended it. text: the message, which is also
+    str(error).
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(status, text)
+        self.status, self.text = status, text
 
     def __str__(self) -> str:
         return self.text
@@ -966,3 +993,259 @@ def cosine(a: Any, b: Any, *, library: Optional[PathLike] = None) -> float:
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"cosine needs two vectors of equal length, not shapes {first.shape} and {second.shape}")
     return float(_library(library).reid_cosine(first.ctypes.data, second.ctypes.data, first.size))
+
+
+# --- what the command does -------------------------------------------------------------------------------------------
+
+
+def _command(given: Optional[PathLike]) -> str:
+    """Returns the path of the command, which must be of the version of this file."""
+    named = os.fspath(given) if given is not None else os.environ.get("REID_COMMAND")
+    beside = os.path.join(sysconfig.get_path("scripts"), "reid")
+    path = named or (beside if os.path.exists(beside) else shutil.which("reid"))
+    if not path:
+        raise OSError("the command reid was not found: give its path as `command` or in REID_COMMAND, or put it into "
+                      "PATH; `make` builds build/reid, and the wheel has it")
+    return _checked(path)
+
+
+@functools.lru_cache(maxsize=None)
+def _checked(path: str) -> str:
+    try:
+        told = subprocess.run([path, "version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=False).stdout.decode(errors="replace").strip()
+    except OSError as error:
+        raise OSError(f"the command {path} cannot be started: {error.strerror}") from None
+    wanted = f"reid {VERSION // 10000}.{VERSION // 100 % 100}.{VERSION % 100}"
+    if told.rsplit(".", 1)[0] != wanted.rsplit(".", 1)[0]:
+        raise OSError(f"{path} is not {wanted}: `{path} version` prints {told[:80]!r}")
+    return path
+
+
+def _run(command: Optional[PathLike], folder: str, *arguments: str) -> Tuple[str, List[str]]:
+    """Runs the command on files in a temporary folder. Returns what it prints, and its messages."""
+    done = subprocess.run([_command(command), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    said = re.sub(re.escape(folder + os.sep) + r"(\w+)\.\w+", r"\1", done.stderr.decode(errors="replace"))
+    said = said.replace("--force replaces", "force=True replaces")
+    lines = [re.sub("^reid: ", "", line) for line in said.splitlines()]
+    if done.returncode:
+        raise CommandError(done.returncode, "\n".join(lines) or f"reid {arguments[0]} ended with {done.returncode}")
+    return done.stdout.decode(), lines
+
+
+def _words(name: str, values: Any, count: int) -> Optional[List[str]]:
+    """Returns a text for each row; None if there are none."""
+    if values is None:
+        return None
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} is a {type(values).__name__}; it must be a sequence with a text for each row")
+    words = [str(value) for value in values]
+    if len(words) != count:
+        raise ValueError(f"{name} has length {len(words)}, but rows has length {count}")
+    return words
+
+
+def _plain_rows(rows: Any) -> np.ndarray:
+    table = np.asarray(rows)
+    if table.dtype not in (np.float16, np.float32, np.float64):
+        table = table.astype(np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"rows has the shape {table.shape}; it must be (count, dim)")
+    return table
+
+
+class Imported(NamedTuple):
+    """What import_rows has written."""
+
+    path: str
+    rows: int
+    dim: int
+    model: str
+    fingerprint: str  # made from the model's name: only rows of the same name can be compared
+    identities: int  # how many different ones
+
+
+def import_rows(
+    path: PathLike,
+    rows: Any,
+    names: Any = None,
+    *,
+    model: str,
+    identities: Any = None,
+    cameras: Any = None,
+    times: Any = None,
+    force: bool = False,
+    command: Optional[PathLike] = None,
+) -> Imported:
+    """Writes rows that another program computed as files that the command reads, like `reid import`.
+
+    path: FILE.npy (with FILE.ids.txt and FILE.meta.json beside it), FILE.jsonl or FILE.csv, replaced only if such a
+    command wrote it, or with force=True.
+    rows: (count, dim), each of which is scaled to length 1.
+    names: a text for each row, usually the path of its image; None: their numbers. identities, cameras, times: a text
+    for each row, which may be empty; a time is like 2024-05-31T06:00:00.
+    model: the name of the model that made the rows, with its version: rows of other names are never compared with them.
+    """
+    table, out = _plain_rows(rows), os.path.abspath(os.fspath(path))
+    if not out.endswith((".npy", ".jsonl", ".csv")):
+        raise ValueError(f"path is {os.fspath(path)!r}; it must end in .npy, .jsonl or .csv")
+    if not isinstance(model, str) or not model:
+        raise TypeError(f"model is {model!r}; it must be the name of the model that made the rows")
+    count = len(table)
+    columns = {"path": _words("names", names, count) or [str(i) for i in range(count)]}
+    for name, header, values in (("identities", "identity", identities), ("cameras", "camera", cameras),
+                                 ("times", "time", times)):
+        words = _words(name, values, count)
+        if words is not None:
+            columns[header] = words
+    with tempfile.TemporaryDirectory(prefix="reid-") as folder:
+        given, listed = os.path.join(folder, "rows.npy"), os.path.join(folder, "names.csv")
+        np.save(given, table, allow_pickle=False)
+        with open(listed, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values()))
+        told, _ = _run(command, folder, "import", given, "--ids", listed, f"--model={model}", "-q", "--json",
+                       *["--force"] * bool(force), "-o", out)
+    summary = json.loads(told)
+    return Imported(os.fspath(path), *(summary[name] for name in Imported._fields[1:]))
+
+
+Interval = Tuple[float, float]  # 95 %; nan if there are too few identities
+
+
+class Calibration(NamedTuple):
+    """What the scores of a model mean. calibrate() makes one, Calibration.read() reads one that was saved."""
+
+    threshold: float  # two images with at least this score show the same individual, with false matches of rate fmr
+    threshold_interval: Interval
+    fmr: float  # the share of pairs of two individuals that may be accepted
+    tmr: float  # the share of pairs of one individual that is accepted at the threshold
+    tmr_interval: Interval
+    eer: float  # the equal error rate
+    eer_interval: Interval
+    prior: float  # the share of pairs that show one individual, for probabilities
+    method: str  # of probability(): "logistic" or "isotonic"
+    genuine: int  # pairs of one individual that were used
+    impostor: int  # pairs of two
+    identities: int
+    curve: Tuple[float, float]  # slope and intercept of the logistic curve
+    steps: Tuple[Tuple[float, ...], Tuple[float, ...]]  # scores and their isotonic probabilities, linear in between
+    text: str  # the content of the file for `reid match --calibration`
+
+    def probability(self, scores: Any) -> np.ndarray:
+        """The probability that two images with this score show the same individual, for each score."""
+        asked = np.asarray(scores, np.float64)
+        if self.method == "isotonic":
+            return np.interp(asked, *self.steps)
+        with np.errstate(over="ignore"):
+            return 1 / (1 + np.exp(-(self.curve[0] * asked + self.curve[1])))
+
+    def save(self, path: PathLike) -> None:
+        """Writes the file for `reid match --calibration`. An existing file is replaced."""
+        temporary = os.fspath(path) + ".part"
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(self.text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+
+    @staticmethod
+    def read(path: PathLike) -> "Calibration":
+        """Reads what save() or `reid calibrate` has written. ValueError: it is another file."""
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        try:
+            return _calibration(text)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{os.fspath(path)} is not a file of reid calibrate: {error}") from None
+
+
+def _calibration(text: str) -> Calibration:
+    whole = json.loads(text)
+    if whole["format"] != "reid-calibration" or whole["format_version"] != 1:
+        raise ValueError("its format is another one")
+    score, pairs = whole["score"], whole["pairs"]
+
+    def interval(key: str) -> Interval:
+        low, high = (math.nan if end is None else float(end) for end in score[key])
+        return low, high
+
+    return Calibration(
+        whole["threshold"], interval("threshold_interval"), whole["fmr"], score["tmr"], interval("tmr_interval"),
+        score["eer"], interval("eer_interval"), whole["prior"], whole["method"], pairs["genuine"], pairs["impostor"],
+        pairs["identities"], (score["logistic"]["slope"], score["logistic"]["intercept"]),
+        (tuple(score["isotonic"]["score"]), tuple(score["isotonic"]["probability"])), text,
+    )
+
+
+def _write_embeddings(path: str, table: np.ndarray, facts: Dict[str, List[str]], info: Info) -> None:
+    """Writes rows of our own model as `reid embed` does: FILE.npy, and what it says about them."""
+    np.save(path, table.astype(np.float32), allow_pickle=False)
+    beside = path[:-4]
+    with open(beside + ".ids.txt", "w", encoding="utf-8") as file:
+        file.writelines(f"{i}\n" for i in range(len(table)))
+    model = {name: getattr(info, name) for name in ("fingerprint", "network", "preset", "precision", "dim")}
+    with open(beside + ".meta.json", "w", encoding="utf-8", errors="surrogateescape") as file:
+        json.dump({"format": "reid-embeddings", "format_version": 1, "rows": len(table), "dim": table.shape[1],
+                   "models": [model], **facts}, file)
+
+
+def calibrate(
+    rows: Any,
+    identities: Any,
+    *,
+    model: Union[Reid, str],
+    cameras: Any = None,
+    unknown: Optional[str] = None,
+    leave_out: str = "auto",
+    fmr: float = 0.001,
+    prior: float = 0.5,
+    method: str = "logistic",
+    draws: int = 0,
+    threads: int = 0,
+    command: Optional[PathLike] = None,
+) -> Calibration:
+    """Learns from labelled rows what scores mean, like `reid calibrate`, whose help explains the method.
+
+    Use images of individuals that are neither in your gallery nor in the training set. What the command warns of, such
+    as too few pairs, is a UserWarning.
+
+    rows: (count, dim). identities: whom each row shows. cameras: which camera took it.
+    model: the Reid that computed the rows; or the name of another model, as for import_rows. The calibration is for
+    this model alone.
+    unknown: the identity of rows that show strangers. leave_out: "picture" never compares a row with itself, "camera"
+    nor with rows of the same identity and camera; "auto" means camera if all cameras are known.
+    fmr: the share of pairs of two individuals that may be accepted. prior: the share of compared pairs that show one
+    individual; in a search of a large gallery it is far below one half. method: "logistic" or "isotonic", which needs
+    many pairs. draws: from which the intervals are computed; 0: the command chooses. threads: 0 means all CPUs.
+    """
+    for name, share in (("fmr", fmr), ("prior", prior)):
+        if not 0 < share < 1:
+            raise ValueError(f"{name} is {share!r}; it must be between 0 and 1")
+    _choice("method", method, ("logistic", "isotonic"))
+    _choice("leave_out", leave_out, ("auto", "camera", "picture"))
+    table = _plain_rows(rows)
+    names, taken = _words("identities", identities, len(table)), _words("cameras", cameras, len(table))
+    if names is None:
+        raise TypeError("identities is None; give whom each row shows")
+    options = [f"--leave-out={leave_out}", f"--fmr={float(fmr)!r}", f"--prior={float(prior)!r}", f"--method={method}"]
+    options += [f"--draws={_number('draws', draws, c_int)}"] * bool(draws)
+    options += [f"--threads={_number('threads', threads, c_int)}"] * bool(threads)
+    options += [] if unknown is None else [f"--unknown={unknown}"]
+    with tempfile.TemporaryDirectory(prefix="reid-") as folder:
+        given, out = os.path.join(folder, "rows.npy"), os.path.join(folder, "calibration.json")
+        if isinstance(model, Reid):
+            if table.shape[1] != model.dim:
+                raise ValueError(f"rows has the shape {table.shape}; those of this model have {model.dim} floats")
+            facts = {"identities": names} if taken is None else {"identities": names, "cameras": taken}
+            _write_embeddings(given, table, facts, model.info)
+        else:
+            import_rows(given, table, model=model, identities=names, cameras=taken, command=command)
+        _, said = _run(command, folder, "calibrate", given, *options, "-o", out)
+        with open(out, encoding="utf-8") as file:
+            text = file.read()
+    for line in said:
+        warnings.warn(line, stacklevel=2)
+    return _calibration(text)

@@ -5,6 +5,7 @@
          -o build/fuzz_calibration -lm
    build/fuzz_calibration -dict=tests/fuzz/calibration.dict CORPUS_DIRECTORY */
 #include "base/memory.c"
+#include "base/decimal.c"
 #include "base/json_write.c"
 #include "base/text.c"
 #include "scores/calibration.c"

@@ -14,6 +14,7 @@
 #include "base/crc32.c"
 #include "base/memory.c"
 #include "base/source.c"
+#include "base/decimal.c"
 #include "base/json_write.c"
 #include "base/text.c"
 #include "base/random.c"

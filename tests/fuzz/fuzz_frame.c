@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/decimal.c"
 #include "base/json_write.c"
 #include "base/text.c"
 #include "base/memory.c"

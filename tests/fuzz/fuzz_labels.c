@@ -11,6 +11,7 @@
 #include "base/replace.c"
 #include "base/source.c"
 #include "base/memory.c"
+#include "base/decimal.c"
 #include "base/json_write.c"
 #include "base/text.c"
 #include "base/unicode.c"

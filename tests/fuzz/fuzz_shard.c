@@ -11,6 +11,7 @@
 #include "pictures/box_text.c"
 #include "base/when.c"
 #include "base/memory.c"
+#include "base/decimal.c"
 #include "base/json_write.c"
 #include "base/text.c"
 #define fail json_fail_at

@@ -1,6 +1,7 @@
 """The tests of examples/python/reid.py. t_python.sh runs them in a separate folder that contains b0.safetensors."""
 
 import inspect
+import json
 import os
 import pickle
 import re
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import unittest
+import warnings
 import zlib
 from unittest import mock
 
@@ -18,7 +20,8 @@ import numpy as np
 from PIL import Image, ImageOps
 
 import reid as module
-from reid import Groups, Hits, Index, Queue, Reid, ReidError, cosine, group
+from reid import (Calibration, CommandError, Groups, Hits, Imported, Index, Queue, Reid, ReidError, calibrate, cosine,
+                  group, import_rows)
 from says import says_like
 
 TOP = os.environ["REID_TOP"]
@@ -737,6 +740,159 @@ class Grouping(Case):
             raise RuntimeError("asked")
 
         self.refuses(RuntimeError, "asked", group, np.random.default_rng(2).standard_normal((3000, 8)), 0.1, stop=fails)
+
+
+def run(*arguments):
+    """What the command prints."""
+    done = subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+class ByTheCommand(Case):
+    def setUp(self):
+        random = np.random.default_rng(7)
+        self.who = np.repeat(np.arange(30), 6)
+        middles = random.standard_normal((30, 24))
+        self.rows = middles[self.who] + 0.9 * random.standard_normal((180, 24))
+        self.cameras = [f"c{i % 3}" for i in range(180)]
+        environment = mock.patch.dict(os.environ, {"REID_COMMAND": COMMAND})
+        environment.start()
+        self.addCleanup(environment.stop)
+
+    def write_table(self):
+        np.save("theirs.npy", self.rows)
+        with open("theirs.csv", "w") as file:
+            file.write("path,identity,camera\n")
+            file.writelines(f"{i},{who},{camera}\n" for i, (who, camera) in enumerate(zip(self.who, self.cameras)))
+        run("import", "theirs.npy", "--ids", "theirs.csv", "--model", "other-1", "-q", "-o", "wanted.npy")
+
+    def test_import_is_that_of_the_command(self):
+        self.write_table()
+        names = [f"deer {i},\"x\".jpg" for i in range(180)]
+        made = import_rows("made.npy", self.rows, model="other-1", identities=self.who, cameras=self.cameras)
+        self.assertIsInstance(made, Imported)
+        self.assertEqual((made.path, made.rows, made.dim, made.model, made.identities),
+                         ("made.npy", 180, 24, "other-1", 30))
+        self.equal(np.load("made.npy"), np.load("wanted.npy"))
+        self.assertEqual(read("made.ids.txt"), read("wanted.ids.txt"))
+        self.assertEqual(read("made.meta.json"), read("wanted.meta.json").replace("wanted.npy", "made.npy"))
+        self.assertIn(made.fingerprint, read("made.meta.json"))
+        import_rows("made.npy", self.rows.astype(np.float16), names, model="other-1",
+                    times=["2024-05-31T06:00:00"] * 180)
+        self.assertEqual(read("made.ids.txt").split("\n")[:-1], names)
+        self.assertEqual(read("made.meta.json").count('"2024-05-31T06:00:00"'), 180)
+        import_rows("made.jsonl", self.rows[:3].tolist(), ["a", "b", "c"], model="other-1")
+        self.assertEqual(len(read("made.jsonl").split("\n")), 4)
+
+    def test_what_cannot_be_imported(self):
+        with open("mine.npy", "w") as file:
+            file.write("mine")
+        error = self.refuses(CommandError, r"mine.npy: exists and is not .*force=True replaces it", import_rows,
+                             "mine.npy", self.rows, model="m")
+        self.assertEqual((error.status, error.text), (2, str(error)))
+        self.assertEqual(read("mine.npy"), "mine")
+        import_rows("mine.npy", self.rows, model="m", force=True)
+        self.assertEqual(np.load("mine.npy").shape, (180, 24))
+        self.refuses(CommandError, r'^rows: the id "a" is given to rows 0 and 1', import_rows, "x.npy", self.rows[:2],
+                     ["a", "a"], model="m")
+        self.refuses(CommandError, r"^rows: row 1 .*is not a number", import_rows, "x.npy", [[1, 2], [1, np.nan]],
+                     model="m")
+        self.refuses(ValueError, "names has length 1, but rows has length 180", import_rows, "x.npy", self.rows, ["a"],
+                     model="m")
+        self.refuses(TypeError, "names is a str; it must be a sequence", import_rows, "x.npy", self.rows, "a",
+                     model="m")
+        self.refuses(ValueError, r"shape \(24,\)", import_rows, "x.npy", self.rows[0], model="m")
+        self.refuses(ValueError, "must end in .npy, .jsonl or .csv", import_rows, "x.txt", self.rows, model="m")
+        self.refuses(TypeError, "must be the name of the model", import_rows, "x.npy", self.rows, model=self.reid)
+        self.assertFalse(os.path.exists("x.npy"))
+
+    def test_calibration_of_another_model(self):
+        self.write_table()
+        run("calibrate", "wanted.npy", "--fmr", "0.02", "--prior", "0.1", "-q", "-o", "wanted.json")
+        made = calibrate(self.rows, self.who, model="other-1", cameras=self.cameras, fmr=0.02, prior=0.1)
+        self.assertIsInstance(made, Calibration)
+        self.assertEqual(made.text, read("wanted.json"))
+        whole = json.loads(made.text)
+        for key in ("threshold", "fmr", "prior", "method"):
+            self.assertEqual(getattr(made, key), whole[key])
+        for key in ("eer", "tmr"):
+            self.assertEqual(getattr(made, key), whole["score"][key])
+        for key in ("eer_interval", "tmr_interval", "threshold_interval"):
+            self.assertEqual(list(getattr(made, key)), whole["score"][key])
+        self.assertEqual((made.genuine, made.impostor, made.identities), (30 * 12, 180 * 174 // 2, 30))
+        scores = np.sort(np.random.default_rng(1).uniform(-1, 1, 50))
+        self.assertTrue(np.all(np.diff(made.probability(scores)) > 0))
+        run("calibrate", "wanted.npy", "--fmr", "0.02", "--method", "isotonic", "--leave-out", "picture", "--draws",
+            "200", "-q", "-o", "wanted.json")
+        other = calibrate(self.rows, self.who, model="other-1", cameras=self.cameras, fmr=0.02, method="isotonic",
+                          leave_out="picture", draws=200, threads=1)
+        self.assertEqual(other.text, read("wanted.json"))
+        self.assertGreater(other.genuine, made.genuine)
+        other.save("saved.json")
+        self.assertEqual(Calibration.read("saved.json"), other)
+        self.assertEqual([name for name in os.listdir() if name.startswith("saved")], ["saved.json"])
+
+    def test_calibration_of_a_reid_is_for_match(self):
+        for who in range(4):
+            os.makedirs(f"known/{who}")
+            for i in range(4):
+                pixels = np.clip(picture(who, 64, 64).astype(int) + 4 * i, 0, 255).astype(np.uint8)
+                Image.fromarray(pixels).save(f"known/{who}/{i}.png")
+        rows, who = command("known"), np.repeat(np.arange(4), 4)
+        run("calibrate", "command.npy", "--fmr", "0.3", "-q", "-o", "wanted.json")
+        for method in ("logistic", "isotonic"):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                made = calibrate(rows, who, model=self.reid, fmr=0.3, method=method)
+            self.assertIn("only 24 pairs of one identity", str([str(w.message) for w in caught]))
+            if method == "logistic":
+                self.assertEqual(made.text, read("wanted.json"))
+            made.save("made.json")
+            told = run("match", "-m", "b0.safetensors", "--size", "64x64", "--gallery", "command.npy", "--calibration",
+                       "made.json", "--json", "known/0/1.png", "-q")
+            for found in json.loads(told)["matches"]:
+                self.assertAlmostEqual(float(made.probability(found["score"])), found["probability"], 5)
+        self.refuses(ValueError, r"shape \(16, 3\); those of this model have", calibrate, rows[:, :3], who,
+                     model=self.reid)
+
+    def test_what_cannot_be_calibrated(self):
+        self.refuses(CommandError, "no pairs of one identity", calibrate, self.rows, range(180), model="m")
+        self.refuses(CommandError, "cannot show a false-match rate of 1e-07", calibrate, self.rows, self.who, model="m",
+                     fmr=1e-7)
+        self.refuses(ValueError, "identities has length 3, but rows has length 180", calibrate, self.rows, [1, 2, 3],
+                     model="m")
+        self.refuses(TypeError, "identities is None", calibrate, self.rows, None, model="m")
+        self.refuses(ValueError, "fmr is 1; it must be between 0 and 1", calibrate, self.rows, self.who, model="m",
+                     fmr=1)
+        self.refuses(ValueError, "method is 'best'", calibrate, self.rows, self.who, model="m", method="best")
+        self.refuses(ValueError, "leave_out is 'all'", calibrate, self.rows, self.who, model="m", leave_out="all")
+        with open("not.json", "w") as file:
+            file.write('{"format": "reid-embeddings"}')
+        self.refuses(ValueError, "not.json is not a file of reid calibrate", Calibration.read, "not.json")
+
+    def test_which_command(self):
+        for name, text in (("old", "echo reid 0.0.9"), ("other", "echo hello; exit 1")):
+            with open(name, "w") as file:
+                file.write("#!/bin/sh\n" + text + "\n")
+            os.chmod(name, 0o755)
+        for name in ("old", "other"):
+            self.refuses(OSError, f"{name} is not reid 0.1.0: .*prints 'reid 0.0.9'" if name == "old" else
+                         f"{name} is not reid 0.1.0: .*prints 'hello'", import_rows, "x.npy", self.rows, model="m",
+                         command=os.path.abspath(name))
+        self.refuses(OSError, "cannot be started: No such file", import_rows, "x.npy", self.rows, model="m",
+                     command="./none")
+        with mock.patch.dict(os.environ, {"PATH": os.path.dirname(COMMAND)}):
+            del os.environ["REID_COMMAND"]
+            import_rows("found.npy", self.rows, model="m")
+            os.environ["PATH"] = "/nowhere"
+            self.refuses(OSError, "the command reid was not found", import_rows, "x.npy", self.rows, model="m")
+            os.environ["REID_COMMAND"] = COMMAND
 
 
 class Readme(Case):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # t_wheel.sh: the wheel and the sdist for pip: installed in a clean environment of every Python that is here, module and
 # command give the rows of build/reid; auditwheel accepts the name manylinux_2_17; a second build makes the same bytes.
-# With --all also the wheel for 64-bit ARM and the one that pip builds from the sdist.
+# With --all also the wheel for 64-bit ARM, used by its Python under qemu, and the one that pip builds from the sdist.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -59,7 +59,8 @@ for interpreter in python3.9 python3.10 python3.11 python3.12 python3.13 python3
         continue
     }
     (
-        cd "$work" && unset PYTHONPATH REID_LIBRARY && [ "$("$venv/bin/reid" version)" = "reid $version" ] &&
+        cd "$work" && unset PYTHONPATH REID_LIBRARY REID_COMMAND &&
+            [ "$("$venv/bin/reid" version)" = "reid $version" ] &&
             "$venv/bin/reid" embed -q -m w.safetensors --size 64x64 "$picture" -o "$interpreter.npy" &&
             cmp "$interpreter.npy" wanted.npy && "$venv/bin/python" - "$picture" << 'PYTHON'
 import inspect, os, sys
@@ -73,6 +74,9 @@ with reid.Reid("w.safetensors", height=64, width=64) as handle:
     assert rows.shape == (2, wanted.shape[1]) and np.array_equal(rows[0], rows[1])
 hits = reid.Index(rows).search(rows[:1], k=1)
 assert hits.rows[0][0] == 0 and all(inspect.getdoc(getattr(reid, name)) for name in reid.__all__)
+who = np.repeat(np.arange(12), 4)  # by the command that lies next to this Python
+table = np.random.default_rng(2).standard_normal((12, 16))[who] + 0.1
+assert reid.import_rows("table.npy", table, model="m").rows == 48 and reid._command(None).startswith(sys.prefix)
 PYTHON
     ) > "$log" 2>&1 && good || bad "$interpreter: module and command"
     echo "$interpreter: installed and used"
@@ -90,21 +94,64 @@ import wheel; wheel.write_bytes("made"); print(*wheel.sources())'); do
         done
 done)
 [ -z "$missing" ] && good || bad "the sdist lacks $(echo "$missing" | head -n 3)"
+# Module and command of the wheel for ARM, run by qemu: import, rows of the bits of this machine, and what the module
+# asks of the command.
+on_arm() {
+    cat > "$work/arm/reid-arm" << END
+#!/bin/sh
+exec qemu-aarch64-static -L "$arm/root" "$work/arm/reid-$version.data/scripts/reid" "\$@"
+END
+    chmod 755 "$work/arm/reid-arm" "$work/arm/reid-$version.data/scripts/reid"
+    cat > "$work/arm/on_arm.py" << 'PYTHON'
+import os, platform, sys
+import numpy as np
+import reid
+assert platform.machine() == "aarch64" and os.path.dirname(reid.__file__).endswith("arm/reid")
+with reid.Reid(sys.argv[1], height=64, width=64) as handle:
+    np.save(sys.argv[2], handle.embed(np.arange(64 * 48 * 3, dtype=np.uint8).reshape(64, 48, 3)))
+    print(handle)
+random = np.random.default_rng(1)
+who = np.repeat(np.arange(12), 4)
+rows = random.standard_normal((12, 16))[who] + 0.5 * random.standard_normal((48, 16))
+print(reid.calibrate(rows, who, model="m", fmr=0.1).threshold)
+assert reid.group(rows, 0.5).labels.max() + 1 >= 12 and reid.Index(rows).search(rows[:1], k=1).rows[0, 0] == 0
+PYTHON
+    REID_COMMAND="$work/arm/reid-arm" PYTHONPATH="$work/arm:$arm/site" qemu-aarch64-static -L "$arm/root" \
+        "$arm/root/usr/bin/python3" -W ignore "$work/arm/on_arm.py" "$work/w.safetensors" "$work/arm.npy" &&
+        REID_COMMAND="$PWD/build/reid" PYTHONPATH="$work/unpacked" "$work/clean/bin/python" - "$work" << 'PYTHON'
+import sys
+import numpy as np
+import reid
+with reid.Reid(sys.argv[1] + "/w.safetensors", height=64, width=64, cpu_isa="avx2") as handle:
+    mine = handle.embed(np.arange(64 * 48 * 3, dtype=np.uint8).reshape(64, 48, 3))
+assert np.array_equal(mine, np.load(sys.argv[1] + "/arm.npy"))
+PYTHON
+}
+
 if all; then
+    # pip builds it in an environment with nothing else, in which there is no zig.
+    holds_log 'an environment' python3 -m venv "$work/clean"
+    holds_log 'pip builds one from the sdist' "$work/clean/bin/python" -m pip wheel -q --no-deps \
+        --disable-pip-version-check "$work/reid-$version.tar.gz" -w "$work/d"
+    built=reid-$version-py3-none-linux_$(uname -m).whl
+    holds_log 'wheel.py builds one by cc' "$python" tools/wheel/wheel.py wheel --cc -o "$work/e"
+    cmp "$work/d/$built" "$work/e/$built" > "$log" 2>&1 && good || bad 'pip builds the same as wheel.py'
+    holds_log 'it can be installed' "$work/clean/bin/python" -m pip install -q --disable-pip-version-check \
+        "$work/d/$built"
+    [ "$("$work/clean/bin/reid" version)" = "reid $version" ] && good || bad 'its command'
+
     holds_log 'the wheel for ARM' "$python" tools/wheel/wheel.py wheel --zig --arch aarch64 -o "$work"
     holds_log 'it is for ARM' unzip -q -o "$work"/reid-*_aarch64.whl -d "$work/arm"
     holds_log 'so is the library' sh -c "readelf -h '$work/arm/reid/libreid.so' | grep -q AArch64"
-    holds_log 'a wheel from the sdist' "$python" "$work/reid-$version/tools/wheel/wheel.py" wheel --zig -o "$work/c"
-    "$python" - "$wheel" "$work/c/${wheel##*/}" > "$log" 2>&1 << 'PYTHON' && good || bad 'the sdist builds the same'
-import sys, zipfile
-one, two = (zipfile.ZipFile(path) for path in sys.argv[1:])
-assert one.namelist() == two.namelist()
-different = [n for n in one.namelist() if one.read(n) != two.read(n) and not n.endswith("RECORD")]
-assert not different, different
-PYTHON
-    holds_log 'pip builds one from the sdist' "$python" -m pip wheel -q --no-deps --disable-pip-version-check \
-        "$work/reid-$version.tar.gz" -w "$work/d"
-    [ -f "$work/d/reid-$version-py3-none-linux_$(uname -m).whl" ] && good || bad 'its name'
-else echo 'the wheel for ARM and the one from the sdist were left to --all'
+    needed=$(readelf -V "$work/arm/reid/libreid.so" "$work/arm/reid-$version.data/scripts/reid" |
+        sed -n 's/.*Name: GLIBC_\([0-9.]*\) .*/\1/p' | sort -V | tail -n 1)
+    [ "$(printf '%s\n2.17\n' "$needed" | sort -V | tail -n 1)" = 2.17 ] && good || bad "it needs glibc $needed"
+    if ! arm_python; then skip "no Python for ARM: $(tail -n 1 "$arm/log")"
+    elif ! grep -qw avx2 /proc/cpuinfo; then skip 'no AVX2 here, whose bits are those of NEON'
+    else
+        holds_log 'this wheel, unpacked' unzip -q -o "$wheel" -d "$work/unpacked"
+        holds_log 'used on ARM' on_arm
+    fi
+else echo 'the wheel for ARM and those from the sdist were left to --all'
 fi
 finish

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 rooms='base cli pictures weights embedding tracks gallery scores evaluate journal groups heads machine report'
 rooms="$rooms server review demo_program commands"
-alone='conan gpu load peers results wheel windows'            # not part of the command
+alone='conan gpu load macos peers results wheel windows' # not part of the command
 top='reid.c reid_impl.c demo demo.png gpu_check lint setup.sh README.md'
 top="$top reid.pc.in reid-config.cmake.in reid-config-version.cmake.in"
 work=$(mktemp -d) || exit 1

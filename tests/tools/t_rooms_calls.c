@@ -13,6 +13,7 @@
 
 #include "../lib/test_says.h"
 #include "../lib/test_net.h"
+#include "base/decimal.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
@@ -305,7 +306,7 @@ static int features(text *answer) {
     request.operands = operands, request.operand_count = 1, request.strict = 1, request.decode = one_thread;
     request.source = &source;
     int good = eval_set_open(&set, &request, NULL, &status) && set.count == PICTURES;
-    if (good) text_floats(answer, set.rows, set.count * set.dim);
+    if (good) decimal_floats(answer, set.rows, set.count * set.dim);
     eval_set_free(&set);
     return good;
 }

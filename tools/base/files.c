@@ -273,7 +273,7 @@ static int set_rights(const pending *p, text *why) {
         if (!same) UNINTERRUPTED(result, fchown(p->fd, old.st_uid, old.st_gid));
         if (result != 0) UNINTERRUPTED(result, fchown(p->fd, (uid_t)-1, old.st_gid));
         if (result != 0)
-            mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
+            mode = (mode_t)((mode & ~(mode_t)070) | (mode & 07) << 3);
     }
     UNINTERRUPTED(result, fchmod(p->fd, mode));
     return result == 0 || refuse_errno(why, "cannot write");

@@ -1,5 +1,6 @@
 #include "base/json_write.h"
 
+#include "base/decimal.h"
 #include "base/invariant.h"
 
 #include <math.h>
@@ -126,7 +127,7 @@ void json_put_null(json_writer *w, const char *key) { json_put_string(w, key, NU
 
 void json_put_floats(json_writer *w, const char *key, const float *values, size_t count) {
     json_put_array(w, key);
-    text_floats(w->out, values, count);
+    decimal_floats(w->out, values, count);
     json_put_end(w);
 }
 

@@ -4,11 +4,13 @@
 
 #include <stddef.h>
 
-/* What to say of a missing library: of the two texts, that for this system. */
-#ifdef _WIN32
-#define HELP_HERE(on_linux, on_windows) on_windows
+/* What to say of something that is missing: of the three texts, that for this system. */
+#if defined(_WIN32)
+#define HELP_HERE(on_linux, on_macos, on_windows) on_windows
+#elif defined(__APPLE__)
+#define HELP_HERE(on_linux, on_macos, on_windows) on_macos
 #else
-#define HELP_HERE(on_linux, on_windows) on_linux
+#define HELP_HERE(on_linux, on_macos, on_windows) on_linux
 #endif
 
 typedef struct library_function {

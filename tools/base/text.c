@@ -411,14 +411,6 @@ size_t visible_place(char *out, size_t size, const char *place) {
     return at;
 }
 
-void text_floats(text *t, const float *values, size_t count) {
-    char number[32];
-    for (size_t i = 0; i < count; i++) {
-        int n = snprintf(number, sizeof number, "%s%.9g", i ? "," : "", (double)values[i]);
-        text_add(t, number, (size_t)n);
-    }
-}
-
 int parse_int(const char *s, long long lo, long long hi, long long *out) {
     char *end;
     const char *digits = *s == '-' ? s + 1 : s;

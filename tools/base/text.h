@@ -65,8 +65,6 @@ int is_plain_url(const char *place);
 size_t visible_place(char *out, size_t size, const char *place);
 /* Appends Base64 with padding. */
 void text_base64(text *t, const void *bytes, size_t len);
-/* Appends numbers with 9 significant digits, which are enough to read every float32 back. */
-void text_floats(text *t, const float *values, size_t count);
 
 /* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
 int utf8_length(const char *s);

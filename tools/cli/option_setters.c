@@ -176,7 +176,7 @@ int option_set_batches(options *o, const option *spec, void *slot, const char *v
 int option_set_model(options *o, const option *spec, void *slot, const char *value) {
     (void)slot;
     if (o->models == spec->hi) {
-        say_error("at most %d models: -m %s is one too many", o->models, shown(value));
+        say_error("at most %d models can be used together: leave out -m %s", o->models, shown(value));
         return -1;
     }
     model_options *m = &o->model[o->models++];

@@ -49,7 +49,7 @@ static int is_held_out(const measuring *m, size_t index) { return holds_out(m) &
 /* Doubles the width of the bins until `value` has one. */
 static void widen(histogram *h, float value) {
     if (h->width == 0) h->width = ldexpf(1, ilogbf(value) - 13); /* uses at least half of the bins */
-    while (value >= h->width * BINS) {
+    while (value >= h->width * (float)BINS) {
         for (int i = 0; i < BINS; i++)
             h->count[i] = i < BINS / 2 ? h->count[2 * i] + h->count[2 * i + 1] : 0;
         h->width *= 2;
@@ -119,7 +119,7 @@ static float best_range(const histogram *h) {
     double best = h->most, least = INFINITY;
     if (h->width == 0) return 1; /* only zeros */
     for (int i = LEAST_TRY; i <= TRIES; i++) {
-        double range = (double)h->most * i / TRIES, error = squared_error(h, range);
+        double range = (double)h->most * i / (double)TRIES, error = squared_error(h, range);
         if (error < least) least = error, best = range;
     }
     return (float)best;

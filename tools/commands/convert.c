@@ -223,7 +223,7 @@ static int is_written(const mapped *m) {
 static int make_pool(conversion *v) {
     const float exponent = (float)v->map.exponent;
     const new_tensor list[] = {{.name = "pool_layer.p", .ndim = 1, .shape = {1, 0}, .values = &exponent}};
-    return !v->map.exponent || new_tensors(&v->pool, list, 1, &v->pool_bytes, &v->why);
+    return v->map.exponent == 0 || new_tensors(&v->pool, list, 1, &v->pool_bytes, &v->why);
 }
 
 static void add_made(outgoing *list, size_t *count, const checkpoint *made) {
@@ -439,7 +439,7 @@ static void report_text(conversion *v) {
         add_label(t, "last stride");
         text_printf(t, "%d (%s)\n", v->last_stride, v->stride_why);
     }
-    if (v->map.exponent) {
+    if (v->map.exponent != 0) {
         add_label(t, "pool");
         text_printf(t, "exponent %g, which fast-reid's code fixes, stored as pool_layer.p\n", v->map.exponent);
     }

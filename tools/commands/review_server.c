@@ -15,9 +15,7 @@
 enum { MOST_THREADS = 4 };
 
 int review_server_is_there(void) {
-    if (!mhd_is_there())
-        say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html works "
-                  "without it");
+    if (!mhd_is_there()) say_error("review: " MHD_MISSING "; --html works without it");
     return mhd_is_there();
 }
 

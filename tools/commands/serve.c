@@ -43,8 +43,7 @@ typedef struct serving {
 
 static int check_options(const options *o) {
     if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
-    else if (!mhd_is_there())
-        say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
+    else if (!mhd_is_there()) say_error("serve: " MHD_MISSING);
     else if (inherited_are_there() && (o->serve.socket || o->serve.listen))
         say_error("serve: systemd has passed a socket: remove --socket and --listen, or the socket unit");
     else if (o->models && o->serve.token_file && !o->serve.listen && !inherited_are_there())

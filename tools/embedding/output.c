@@ -1,6 +1,7 @@
 #include "embedding/output.h"
 
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/memory.h"
@@ -231,7 +232,7 @@ static void csv_row(text *t, const input *in, int dim, const float *row) {
     text_putc(t, ',');
     text_csv(t, in->identity);
     text_putc(t, ',');
-    text_floats(t, row, (size_t)dim);
+    decimal_floats(t, row, (size_t)dim);
     text_putc(t, '\n');
 }
 

@@ -50,7 +50,7 @@ static void read_model(json *j, store_model *m, meta *of) {
         else if (strcmp(key.s, "raw") == 0) json_bool(j, &raw);
         else json_skip(j);
     }
-    m->dim = dim >= 1 && dim <= STORE_MAX_DIM ? (int)dim : 0;
+    m->dim = dim >= 1 && dim <= (double)STORE_MAX_DIM ? (int)dim : 0;
     if (!m->fingerprint[0] || !m->precision[0]) json_fail(j, "a model lacks fingerprint or precision");
     if (!m->dim) json_fail(j, "a model lacks dim");
     of->raw |= raw;

@@ -301,6 +301,7 @@ static pq *open_connection(const char *url, int heed_signals, int *missing, text
     *missing = !loaded;
     if (!loaded) {
         text_puts(why, HELP_HERE("a gallery in PostgreSQL needs libpq.so.5 (Debian: apt-get install libpq5)",
+                                 "a gallery in PostgreSQL needs libpq.5.dylib (brew install libpq)",
                                  "galleries in PostgreSQL are not available on Windows; use a gallery file"));
         return NULL;
     }

@@ -455,11 +455,11 @@ static int drop_indexes(pushing *p) {
    more. */
 static int build_memory(pushing *p, int dim) {
     enum { NODE = 1600, MOST_MB = 2048 }; /* NODE: bytes of a template in the graph, m = 16, besides its halves */
-    double wanted = (double)store_count(p->from) * (NODE + 2.0 * dim) / (1 << 20);
+    double wanted = (double)store_count(p->from) * ((double)NODE + 2.0 * dim) / (1 << 20);
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT set_config('maintenance_work_mem', greatest(%d, setting::int / 1024) || 'MB', true) "
                       "FROM pg_settings WHERE name = 'maintenance_work_mem'",
-                wanted < MOST_MB ? (int)wanted + 1 : MOST_MB);
+                wanted < (double)MOST_MB ? (int)wanted + 1 : MOST_MB);
     int good = text_failed(&sql) ? text_no_memory(&p->why) : pq_script(p->c, sql.s, &p->why);
     text_free(&sql);
     return good;

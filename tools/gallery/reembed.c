@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRIES = 50, RECONNECT_SECONDS = 60 };
+enum { TRIES = 50 };
+static const double RECONNECT_SECONDS = 60;
 
 struct reembed {
     char *url;

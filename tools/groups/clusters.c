@@ -19,17 +19,17 @@ static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops that are dec
 
 /* Two rows that must, or must not, be in one group. reason: an index into the list of decisions, or a code for the
    track, the image or the known individual that they share. */
-typedef struct link {
+typedef struct pair_link {
     uint32_t a, b;
     size_t reason;
-} link;
+} pair_link;
 
 #define OF_A_TRACK (SIZE_MAX - 1)
 #define OF_A_PICTURE (SIZE_MAX - 2)
 #define KNOWN (SIZE_MAX - 3)
 
 typedef struct links {
-    link *at;
+    pair_link *at;
     size_t count, cap;
 } links;
 
@@ -54,7 +54,7 @@ static int add_link(links *l, uint32_t a, uint32_t b, size_t reason) {
         return 0;
     }
     if (!NEED(l->at, l->count, l->cap)) return 0;
-    const link one = {a, b, reason};
+    const pair_link one = {a, b, reason};
     l->at[l->count++] = one;
     return 1;
 }
@@ -146,7 +146,7 @@ static int find_links(grouping *g) {
         return 0;
     g->pairs = need_array(g->must.count + g->cannot.count + 1, 2 * sizeof *g->pairs);
     for (size_t i = 0; i < g->must.count + g->cannot.count && g->pairs; i++) {
-        const link *l = i < g->must.count ? &g->must.at[i] : &g->cannot.at[i - g->must.count];
+        const pair_link *l = i < g->must.count ? &g->must.at[i] : &g->cannot.at[i - g->must.count];
         g->pairs[2 * i] = l->a, g->pairs[2 * i + 1] = l->b;
     }
     g->apart = g->pairs && r->known ? need_array(g->count + 1, sizeof *g->apart) : NULL;

@@ -81,7 +81,7 @@ double count_part(size_t sure, const double *chance, size_t found) {
     double sum = 0, begin = 0;
     if (found == 0) return 1 / (double)sure;
     for (int piece = 0; piece < HALVINGS * PARTS; piece++) {
-        double whole = ldexp(1, -(piece / PARTS) - 1), end = begin + whole / PARTS;
+        double whole = ldexp(1, -(piece / PARTS) - 1), end = begin + whole / (double)PARTS;
         double middle = (begin + end) / 2, half = (end - begin) / 2;
         for (int i = -2; i <= 2; i++) {
             int k = i < 0 ? -i : i;

@@ -194,7 +194,7 @@ static int finals(comparison *k, double seconds) {
 static int measure_all(comparison *k) {
     enum { ROUNDS = 5 };
     tune_choice *c = k->c;
-    const double share = (k->r->seconds - k->spent) / ROUNDS / (double)c->count;
+    const double share = (k->r->seconds - k->spent) / (double)ROUNDS / (double)c->count;
     for (int round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < c->count; i++)
             if (!c->all[i].too_large && !measure_one(k, &c->all[i], share)) return 0;
@@ -261,8 +261,7 @@ static int search(comparison *k, double seconds) {
 }
 
 int tune_choose(const tune_request *r, tune_choice *out) {
-    enum { SHORT = 80 }; /* a measurement while climbing takes 1/SHORT of the budget */
-    const double seconds = r->seconds / SHORT;
+    const double seconds = r->seconds / 80; /* for a measurement while climbing */
     comparison k = {r, out, r->goal, 0};
     memset(out, 0, sizeof *out);
     if (r->find_largest && r->space.batch_count > 1 && !look_for_largest(&k, seconds)) return 0;

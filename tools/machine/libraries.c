@@ -30,7 +30,8 @@ static const char *loader_reason(void) {
 }
 
 static void look_for_turbojpeg(findings *f, int wanted) {
-    static const char remedy[] = HELP_HERE("apt-get install libturbojpeg0", "libturbojpeg.dll next to reid.exe");
+    static const char remedy[] = HELP_HERE("apt-get install libturbojpeg0", "brew install jpeg-turbo",
+                                           "libturbojpeg.dll next to reid.exe");
     char path[PATH_MAX];
     void *library = dlopen("libturbojpeg.so.0", RTLD_NOW | RTLD_LOCAL);
     void *symbol = library ? dlsym(library, "tjDecompress2") : NULL;
@@ -61,7 +62,7 @@ static void look_for_webp(findings *f) {
                      version >> 8 & 255, version & 255);
     else
         findings_add(f, FOUND_NOTE, "libwebp",
-                     HELP_HERE("apt-get install libwebp7", "libwebp-7.dll next to reid.exe"),
+                     HELP_HERE("apt-get install libwebp7", "brew install webp", "libwebp-7.dll next to reid.exe"),
                      "%s; WebP images cannot be read", loader_reason());
 }
 
@@ -78,7 +79,7 @@ static void look_for_tiff(findings *f) {
                      number ? (int)strcspn(number + 8, "\n") : 1, number ? number + 8 : "?");
     else
         findings_add(f, FOUND_NOTE, "libtiff",
-                     HELP_HERE("apt-get install libtiff6", "libtiff-6.dll next to reid.exe"),
+                     HELP_HERE("apt-get install libtiff6", "brew install libtiff", "libtiff-6.dll next to reid.exe"),
                      "%s; TIFF images cannot be read", loader_reason());
     if (library) dlclose(library);
 }
@@ -90,7 +91,7 @@ static void look_for_pq(findings *f, int wanted) {
                      version / 10000, version % 10000);
     else
         findings_add(f, wanted ? FOUND_ERROR : FOUND_NOTE, "libpq",
-                     HELP_HERE("apt-get install libpq5", "reid on Linux"),
+                     HELP_HERE("apt-get install libpq5", "brew install libpq", "reid on Linux"),
                      "%s; galleries in PostgreSQL cannot be used", loader_reason());
 }
 
@@ -103,14 +104,14 @@ static void look_for_http(findings *f, int compiled_in) {
                      version ? version() : "compiled in");
     else
         findings_add(f, FOUND_NOTE, "libmicrohttpd",
-                     HELP_HERE("apt-get install libmicrohttpd-dev, and compile reid again", "reid on Linux"),
+                     HELP_HERE("apt-get install libmicrohttpd-dev, and compile reid again", "reid on Linux",
+                               "reid on Linux"),
                      "not compiled in; reid serve and the page of reid review cannot be used");
 }
 
 /* Reads the first line that a child writes to stdout within a few seconds. Returns 1 if there is one. */
 static int first_line_of(child *c, char *line, size_t size) {
-    enum { PATIENCE = 5 };
-    const double until = clock_seconds() + PATIENCE;
+    const double until = clock_seconds() + 5;
     size_t len = 0;
     while (len + 1 < size && clock_seconds() < until) {
         struct pollfd look = {c->fd[1], POLLIN, 0};
@@ -142,7 +143,7 @@ static void look_for_ffmpeg(findings *f, const char *given) {
         findings_add(f, FOUND_GOOD, "ffmpeg", NULL, "version %s: reid track can read videos", line + 15);
     } else {
         findings_add(f, given ? FOUND_ERROR : FOUND_NOTE, "ffmpeg",
-                     HELP_HERE("apt-get install ffmpeg", "ffmpeg.exe in PATH") ", 4.4 or newer",
+                     HELP_HERE("apt-get install ffmpeg", "brew install ffmpeg", "ffmpeg.exe in PATH") ", 4.4 or newer",
                      "%s: %s; reid track cannot read videos", shown(name),
                      started ? "it does not report its version" : why.s ? why.s : "it cannot be started");
     }

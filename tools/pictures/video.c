@@ -356,7 +356,8 @@ static int launch(video *v, text *why) {
         text_clear(why);
         if (missing && !v->r.program)
             text_puts(why, "ffmpeg, which decodes videos, was not found: install it ("
-                           HELP_HERE("Debian and Ubuntu: apt-get install ffmpeg", "ffmpeg.exe must be in PATH")
+                           HELP_HERE("Debian and Ubuntu: apt-get install ffmpeg", "brew install ffmpeg",
+                                     "ffmpeg.exe must be in PATH")
                            "), or name one with --ffmpeg");
         else text_printf(why, "%s: %s", v->r.program ? v->r.program : "ffmpeg", reason.s);
     }

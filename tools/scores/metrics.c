@@ -97,7 +97,7 @@ retrieval retrieval_of(const query_result *results, size_t queries) {
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
 int roc_begin(roc *r, double reach) {
     r->reach = reach;
-    r->steps = ROC_STEPS * 0.5 / reach;
+    r->steps = (double)ROC_STEPS * 0.5 / reach;
     r->genuine = need_zeroed(ROC_STEPS, sizeof *r->genuine);
     r->impostor = r->genuine ? need_zeroed(ROC_STEPS, sizeof *r->impostor) : NULL;
     return r->impostor != NULL;

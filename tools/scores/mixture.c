@@ -73,7 +73,7 @@ static int make_histograms(fitting *f) {
     f->bin = need_array(r->count, sizeof *f->bin);
     f->of = f->bin ? need_zeroed(MIXTURE_KINDS, sizeof *f->of) : NULL;
     if (!f->of) return 0;
-    double width = fmax((high - low) / BINS, 1e-9);
+    double width = fmax((high - low) / (double)BINS, 1e-9);
     for (int k = 0; k < MIXTURE_KINDS; k++) f->of[k].low = low, f->of[k].width = width;
     for (size_t i = 0; i < r->count; i++) {
         double at = (mixture_place((double)r->pairs[i].score, r->scale) - low) / width;

@@ -206,6 +206,7 @@ static void run_job(call *c) {
     int good = c->kind == CALL_INFER ? read_infer(c, &r, &why) : read_plain(c, &r, &why);
     if (!r.timeout_us) r.timeout_us = c->timeout_us;
     r.arrived = c->arrived;
+    r.brief = c->kind != CALL_MATCH;
     if (!good) end_with(c, text_failed(&why) ? STATUS_BUSY : c->status, why.s);
     else if (lacks_model(c)) give_to_keeper(c);
     else job_run(c->work, &r, write_answer, c);

@@ -186,6 +186,16 @@ static void free_outgoing(void *user) {
     free(o);
 }
 
+/* A body of one piece leaves together with the header fields, in one call of the system: the client wakes once. */
+static struct MHD_Response *create_response(outgoing *o) {
+#if MHD_VERSION >= 0x00097500
+    if (o->body.len <= WRITE_STEP)
+        return MHD_create_response_from_buffer_with_free_callback_cls(o->body.len, o->body.s, free_outgoing, o);
+#endif
+    size_t piece = o->body.len < WRITE_STEP ? o->body.len : WRITE_STEP;
+    return MHD_create_response_from_callback(o->body.len, piece, next_piece, o, free_outgoing);
+}
+
 /* Moves the body into a response. NULL if memory runs out. */
 static struct MHD_Response *response_of(client *to, text *body) {
     outgoing *o = text_failed(body) ? NULL : mem_zeroed(1, sizeof *o);
@@ -194,8 +204,7 @@ static struct MHD_Response *response_of(client *to, text *body) {
         *o = (outgoing){to, to->h, *body};
         *body = (text)TEXT_INIT;
         to->h->counts.unsent += o->body.len;
-        size_t piece = o->body.len < WRITE_STEP ? o->body.len : WRITE_STEP;
-        response = MHD_create_response_from_callback(o->body.len, piece, next_piece, o, free_outgoing);
+        response = create_response(o);
         if (!response) free_outgoing(o);
     }
     text_free(body);

@@ -20,9 +20,11 @@ typedef struct job_request {
     long long timeout_us;    /* from `arrived` on; 0: none */
     double arrived;          /* clock_seconds */
     const char *field;       /* how an error names an image; one of several also gets its number */
+    int brief;               /* 1: for one row, `done` takes no longer than waking a thread does */
 } job_request;
 
-/* Called once, on one of the service's threads, when the job is over; then it may be freed. */
+/* Called once, on one of the service's threads or, for a brief one, of the queue's, when the job is over; then it may
+   be freed. */
 typedef void (*job_done_fn)(void *user);
 
 /* The result. */

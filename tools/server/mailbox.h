@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 typedef struct mailbox {
-    int fd;               /* readable when there may be something to take */
+    int fd, end;          /* a pipe: readable when there may be something to take, and its writing end */
     pthread_mutex_t lock; /* of newest */
     call *newest;         /* its `next` is the call that came before it */
 } mailbox;

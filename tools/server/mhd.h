@@ -3,20 +3,25 @@
 #ifndef REID_TOOLS_MHD_H
 #define REID_TOOLS_MHD_H
 
+#include "base/library.h"
 #include "base/text.h"
 
 #include <pthread.h>
 #include <stddef.h>
 
-#if defined(__has_include)
+/* REID_NO_HTTP leaves the server out, although libmicrohttpd's header is there. */
+#if defined(__has_include) && !defined(REID_NO_HTTP)
 #if __has_include(<microhttpd.h>)
 #define HAVE_MICROHTTPD
 #include <microhttpd.h>
 #endif
 #endif
 
-/* 1 if libmicrohttpd is compiled in. */
+/* 1 if libmicrohttpd is compiled in; else MHD_MISSING says what to do. */
 int mhd_is_there(void);
+#define MHD_MISSING \
+    HELP_HERE("this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)", \
+              "it is not available on macOS, which lacks epoll; run it on Linux", "")
 
 #ifdef HAVE_MICROHTTPD
 

@@ -58,8 +58,8 @@ void pool_add(pool *p, pool_task *task, int urgent) {
     if (p->first[line]) p->last[line]->next = task;
     else p->first[line] = task;
     p->last[line] = task;
-    pthread_cond_signal(&p->added);
     pthread_mutex_unlock(&p->lock);
+    pthread_cond_signal(&p->added); /* only now, so that the thread which wakes does not have to wait for the lock */
 }
 
 int pool_threads(const pool *p) { return p->threads; }

@@ -5,8 +5,8 @@
 
 A wheel has the module reid (examples/python/reid.py, with its types), libreid.so and the command reid. With zig (from
 PyPI: ziglang) they run with glibc 2.17 and newer, and the wheel is called manylinux_2_17; else the compiler cc makes
-one for this system alone. The command has no HTTP server, because libmicrohttpd is not part of every Linux; `reid
-worker` is there. A second build makes the same bytes.
+one for this system alone. The command never has an HTTP server, because libmicrohttpd is not part of every Linux;
+`reid worker` is there. A second build makes the same bytes.
 
 It is also the build backend (PEP 517) of the sdist. Needs Python 3.9 and nothing else."""
 import argparse
@@ -29,7 +29,7 @@ import zipfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OLDEST = (2, 17)  # glibc of manylinux_2_17
 DATE = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip file can state
-FLAGS = ["-std=c99", "-O2", "-g0", "-fPIC", "-D_GNU_SOURCE", "-pthread", "-w"]
+FLAGS = ["-std=c99", "-O2", "-g0", "-fPIC", "-D_GNU_SOURCE", "-DREID_NO_HTTP", "-pthread", "-w"]
 WRAPS = {"tools/pictures/stb_image_impl.c", "tools/pictures/thumbnail.c"}  # as in the Makefile
 
 
@@ -102,7 +102,9 @@ def compile_all(cc, folder):
     shutil.rmtree(os.path.join(folder, "made"), ignore_errors=True)
     made = os.path.join(folder, "made")
     write_bytes(made)
-    includes = ["-I" + made, "-I.", "-Itools", "-isystem", stb(os.path.join(folder, "include"))]
+    # Relative paths, because assert puts them into the objects.
+    includes = ["-I" + os.path.relpath(made, ROOT), "-I.", "-Itools", "-isystem",
+                os.path.relpath(stb(os.path.join(folder, "include")), ROOT)]
     if "ziglang" in cc:
         includes += ["-include", "tools/wheel/cpu.h"]
     headers = max(os.path.getmtime(p) for p in glob.glob(os.path.join(ROOT, "tools/*/*.*")) + [ROOT + "/reid.h"])
@@ -224,6 +226,15 @@ def make_wheel(folder, arch=None, choice=None):
 
 
 # --- the build backend ------------------------------------------------------------------------------------------------
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without this, pip builds the wheel twice: the first time for its metadata."""
+    name = "reid-%s.dist-info" % version()
+    os.makedirs(os.path.join(metadata_directory, name))
+    with open(os.path.join(metadata_directory, name, "METADATA"), "w", encoding="utf-8") as file:
+        file.write(metadata())
+    return name
+
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     return os.path.basename(make_wheel(wheel_directory))

@@ -34,7 +34,7 @@ says 'model two does not fit: --memory allows 26214400 bytes for all models, and
 set --
 for i in 1 2 3 4 5 6 7 8; do for k in 1 2 3 4 5 6 7 8 9; do set -- "$@" -m "m$i$k=one.safetensors"; done; done
 run 2 serve "$@"
-says 'at most 64 models: -m m82=one.safetensors is one too many'
+says 'at most 64 models can be used together: leave out -m m82=one.safetensors'
 run 2 embed -m one.safetensors -m two.safetensors -m three.safetensors a.png
 says 'at most 2 models'
 

@@ -6,7 +6,7 @@
       tools/embedding/output_kinds.c tools/embedding/output_meta.c tools/base/random.c tools/base/files.c
       tools/base/replace.c tools/base/source.c tools/base/file_kind.c tools/embedding/npy.c tools/base/text.c
       tools/pictures/box_text.c tools/base/when.c tools/base/say.c tools/base/memory.c tools/base/clock.c
-      tools/base/results.c tools/base/json_write.c -o build/t_output_faults
+      tools/base/results.c tools/base/json_write.c tools/base/decimal.c -o build/t_output_faults
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
       -Wl,--wrap=fchown,--wrap=clock_seconds -lcmocka -lm */
 #include "base/files.h"

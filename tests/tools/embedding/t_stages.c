@@ -3,8 +3,7 @@
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/embedding/t_stages.c tools/embedding/stream_stats.c
       tools/embedding/stages.c tools/pictures/turbojpeg.c tools/pictures/decoder_memory.c tools/pictures/jpeg.c
       tools/pictures/tiff.c tools/base/json_write.c tools/base/text.c tools/base/say.c tools/base/memory.c
-      tools/base/clock.c
-      tools/base/library.c -o build/t_stages -lcmocka -lm -lpthread -ldl */
+      tools/base/clock.c tools/base/decimal.c tools/base/library.c -o build/t_stages -lcmocka -lm -lpthread -ldl */
 #include "embedding/stream_stats.h"
 #include <stdarg.h>
 #include <setjmp.h>

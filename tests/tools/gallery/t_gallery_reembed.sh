@@ -145,6 +145,30 @@ check "its table is gone" [ "$(sql g "SELECT to_regclass('reid.embedding_$next')
 re 2 g --back
 says 'was never switched, or its previous models were dropped'
 
+# --- three models: any number may wait, and -m chooses one of them --------------------------------------------------
+b0 w3.safetensors 3
+three="-m w3.safetensors --size 64x64"
+last=$(fingerprint $three)
+gallery h
+for i in 1 2 3; do template h "x$((i % 2))" a/$i.png; done
+for models in "$one" "$two" "$three"; do re 0 h $models; done
+re 0 h --status
+check "two wait" [ "$(grep -c '^other ' "$out")" = 2 ]
+for action in --compare --switch; do
+    re 2 h $action
+    says "$action: there are 2 other models; choose one with -m"
+done
+re 0 h --switch $three
+prints "^now $last$"
+re 0 h --switch $two
+re 0 h --status
+prints "^now     $next .*: 3 rows, 0 missing"
+prints "^before  $last .*: 3 rows, 0 missing"
+prints "^other   $now .*: 3 rows, 0 missing"
+run 0 gallery search "$(pg_url h)" $two a/1.png
+re 2 h $one -m w2.safetensors -m w3.safetensors
+says 'at most 2 models can be used together: leave out -m w3.safetensors'
+
 # --- an ensemble, of which one model's rows are there; halves ---------------------------------------------------------
 gallery e --fp16
 for i in 1 2 3; do template e x a/$i.png; done

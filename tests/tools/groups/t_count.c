@@ -10,7 +10,7 @@
       tools/gallery/database_care.c tools/gallery/database_read.c tools/gallery/database_write.c tools/gallery/pq.c
       tools/gallery/pq_binary.c tools/gallery/schema.c tools/embedding/npy.c tools/embedding/imported.c
       tools/embedding/source_root.c tools/pictures/crop_origin.c tools/pictures/box_text.c
-      tools/base/sha256.c tools/base/csv.c tools/base/when.c
+      tools/base/sha256.c tools/base/csv.c tools/base/when.c tools/base/decimal.c
       tools/base/json.c tools/base/json_write.c tools/base/choices.c tools/base/source.c tools/base/files.c
       tools/base/replace.c tools/base/file_kind.c tools/base/say.c tools/base/text.c tools/base/memory.c
       tools/base/clock.c tools/base/threads.c tools/base/container.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

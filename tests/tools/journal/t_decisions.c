@@ -6,7 +6,7 @@
       tools/base/union_find.c tools/journal/decisions_table.c tools/gallery/database.c tools/gallery/gallery_store.c
       tools/gallery/store_*.c tools/gallery/pq.c tools/gallery/pq_binary.c tools/gallery/schema.c tools/base/source.c
       tools/base/json.c tools/base/threads.c tools/base/container.c tools/base/json_write.c tools/base/text.c
-      tools/base/memory.c tools/base/say.c tools/base/clock.c
+      tools/base/decimal.c tools/base/memory.c tools/base/say.c tools/base/clock.c
       tools/base/files.c tools/base/replace.c tools/base/file_kind.c tools/base/crc32.c tools/base/when.c
       tools/base/random.c tools/base/unicode.c -o build/t_decisions
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod

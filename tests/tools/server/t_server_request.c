@@ -2,8 +2,9 @@
    right one becomes exactly its images or pixels, and numbers of an answer read back to the same float32.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_request.c tools/server/request.c
-      tools/base/json.c tools/base/text.c tools/base/say.c tools/base/memory.c tools/base/clock.c tools/base/source.c -o
-      build/t_server_request -lcmocka -lm */
+      tools/base/json.c tools/base/text.c tools/base/decimal.c tools/base/say.c tools/base/memory.c tools/base/clock.c
+      tools/base/source.c -o build/t_server_request -lcmocka -lm */
+#include "base/decimal.h"
 #include "server/request.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -365,7 +366,7 @@ static void test_floats(void **state) {
         text t = TEXT_INIT;
         memcpy(&value, &in, sizeof value);
         if ((in >> 23 & 255) == 255) continue; /* no embedding holds them */
-        text_floats(&t, &value, 1);
+        decimal_floats(&t, &value, 1);
         read = strtof(t.s, NULL);
         memcpy(&back, &read, sizeof back);
         assert_int_equal(in, back);
