@@ -12722,7 +12722,7 @@ struct reid_queue {
     int entry_count, live;            /* live: accepted requests whose `done` has not returned */
     int stopping, refuse_late;        /* stopping: accepts nothing more; threads end when nothing is live */
     uint64_t serial;
-    int64_t delay, ageing;            /* nanoseconds */
+    int64_t delay, ageing, alarm_at;  /* nanoseconds; alarm_at: until then the clock sleeps */
     int64_t pace[REID__SIZES];        /* recent nanoseconds of batches of about this size; 0: none yet */
     reid_queue_stats stats;
 };
@@ -12867,8 +12867,9 @@ static void *reid__clock_main(void *arg) {
         int64_t now = reid__now();
         while ((a = q->deadlines.items[1]) != NULL && a->deadline <= now)
             reid__request_end(q, a, REID_ERR_EXPIRED, now);
+        q->alarm_at = a ? a->deadline : REID__NEVER;
         if (q->finished) reid__notify_done(q);
-        else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
+        else reid__wait_until(q, &q->alarm, q->alarm_at);
     }
     return NULL;
 }
@@ -12980,7 +12981,7 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
     if (ticket) *ticket = a->ticket;
     reid__heap_settle(&q->turns, ++q->turns.count, a);
     if (a->deadline != REID__NEVER) reid__heap_settle(&q->deadlines, ++q->deadlines.count, a);
-    if (q->deadlines.items[1] == a) pthread_cond_signal(&q->alarm);
+    if (a->deadline < q->alarm_at) pthread_cond_signal(&q->alarm); /* the clock would sleep too long */
     pthread_cond_signal(&q->work);
     return REID_OK;
 }

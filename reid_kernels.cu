@@ -2917,7 +2917,7 @@ template <bool LARGEST> DEVICE double all_of_block(double *values, double mine) 
 }
 
 /* One query per block; those after the last query, which fill up reid_search's block, become zeros. */
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 8)
 reid_search_queries(const GRID_CONSTANT search_arguments g) {
     double *values = (double *)shared, square = 0.0;
     int t = threadIdx.x, q = blockIdx.x, dim = q < g.n ? g.dim : 0;
@@ -2929,7 +2929,7 @@ reid_search_queries(const GRID_CONSTANT search_arguments g) {
     double most = 0.0, total = 0.0, rest = 0.0; /* rest: squared length of what the bytes leave out */
     for (int i = t; i < dim; i += 128) most = fmax(most, fabs((double)given[i]));
     double unit = fmax(all_of_block<true>(values, most) * (1.0 / 127.0), length * (1.0 / LONGEST_BYTES));
-    double inverse = unit > 0.0 ? 1.0 / unit : 0.0;
+    double inverse = unit > 1e-30 ? (double)__fdividef(1.0f, (float)unit) : 0.0; /* which byte is near is not exact */
     for (int i = t; i < K; i += 128) {
         double value = i < dim ? (double)given[i] : 0.0, whole = rint(value * inverse);
         query[i] = (value_t)(int)whole;
