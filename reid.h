@@ -96,9 +96,8 @@
        normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64), and is halved
        while the GPU has too little memory. The device's primary context is used, the caller's current one restored.
        After an error that cannot be cleared (a lost device) every call on the handle fails.
-       On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
-       ran; INT8 did not, because a buffer was too small. That is fixed, and the kernels of search, EfficientNet and
-       FP32 are new, but none of this has run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has measurements.
+       tools/gpu/README.md tells what has run on which GPU, and how fast. INT8's latest fix and the newest kernels have
+       not: use INT8 on the CPU.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
@@ -188,8 +187,10 @@
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
-       gallery in memory by inner product, exactly. A GPU scans an FP16 copy of the rows and scores those that can be
-       among the best in double, to the same bits; it takes 6 bytes per component, or 2 if they are halves. The CPU
+       gallery in memory by inner product, exactly. A GPU first reads a copy of the rows as bytes, 1 per component and 4
+       per row, and scores those that can be among the best in double, to the same bits; for that it has the rows as
+       given, too. If bytes leave out too much, with desc.precision REID_FP16 and before Ampere, it reads halves first,
+       and takes 6 bytes per component, or 2 if the rows are halves. If only the bytes fit, the CPU scores. The CPU also
        computes group means and searches for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
@@ -7136,16 +7137,6 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 static const unsigned char reid__kernel_text[] = {0};
 #endif
 
-static reid_result reid__jit_contract(reid__jit *j, reid_error *e) {
-    reid__contract c = {NULL, 0, 0};
-    reid__contract_text(&c);
-    c.room = c.length + 1, c.length = 0;
-    c.text = j->contract = (char *)reid__alloc(j->mem, c.room);
-    if (!c.text) return reid__no_memory(e, "compiling", c.room);
-    reid__contract_text(&c);
-    return REID_OK;
-}
-
 static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     const reid_desc *desc = j->desc;
     unsigned char *block;
@@ -7454,8 +7445,13 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
     const char *path = desc->kernels_pack;
+    reid__contract contract = {NULL, 0, 0}; /* counted first */
     REID__TRY(reid__jit_text(j, e));
-    REID__TRY(reid__jit_contract(j, e));
+    reid__contract_text(&contract);
+    contract.room = contract.length + 1, contract.length = 0;
+    contract.text = j->contract = (char *)reid__alloc(mem, contract.room);
+    if (!contract.text) return reid__no_memory(e, "compiling", contract.room);
+    reid__contract_text(&contract);
     if (path) REID__TRY(reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e));
     if (path && !reid__bundle_valid(j->pack, j->pack_size))
         return reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is not a pack of kernels, or it is damaged", path);
@@ -7551,7 +7547,6 @@ typedef struct reid__slot {
     int first, count;       /* images of the call; count 0: no batch is in progress */
 } reid__slot;
 
-#define REID__LANE_BLOCKS (REID__MAX_BUFFERS + 16)
 
 typedef struct reid__gpu_lane {
     void *stream, *copies;            /* uploads have their own stream, to overlap with computing */
@@ -7561,8 +7556,7 @@ typedef struct reid__gpu_lane {
     reid__address full;               /* INT8: (batch) uint32: number of saturated outputs, see reid__counts_clipped */
     reid__address rows, windows, taps;
     reid__address mirrored;           /* (batch, dim) floats: the embedding of the first pass of a flip */
-    reid__address blocks[REID__LANE_BLOCKS]; /* everything allocated */
-    int block_count;
+    reid__address memory;             /* the block that all of these are in */
     unsigned char *pinned;            /* the slots' host and result point into this */
     reid__slot slots[2];
     void *graphs[REID__MAX_GRAPHS];   /* [log2 of the batch] */
@@ -8472,26 +8466,9 @@ static int reid__strip_rows(int images, int rows, int warpgroups) {
     return best;
 }
 
-/* Arguments of the launch of reid_conv_wgmma for n images, except tensor maps. */
-static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l, int index, int n) {
-    const reid__gpu_plan *p = &g->plan;
-    int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
-    const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
-    reid__wgmma_arguments a;
-    memset(&a, 0, sizeof a);
-    if (op->kind == REID__MAXPOOL)
-        a.image = l->buffer[begin->in], a.strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
-    if (reid__adds(p, index)) a.residual = l->buffer[op->residual];
-    a.bias = g->weights + p->bias[first], a.scales = g->weights + p->weight2[first];
-    if (with != REID__NONE) a.more_bias = g->weights + p->bias[with];
-    if (first != index) a.next_bias = g->weights + p->bias[index], a.next_scales = g->weights + p->weight2[index];
-    a.out = l->buffer[op->out], a.full = l->full, a.pixels = n * begin->oh * begin->ow;
-    return a;
-}
-
-/* Sets the tensor maps of the launch. Those that it does not use stay zero. */
-static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int index, const reid__step *s, int n,
-                            reid__wgmma_arguments *a) {
+/* Sets the arguments of the launch of reid_conv_wgmma for n images. Those that it does not use stay zero. */
+static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l, int index, const reid__step *s, int n,
+                                    reid__wgmma_arguments *a) {
     const reid__driver *cu = &g->device.cu;
     const reid__gpu_plan *p = &g->plan;
     int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
@@ -8499,6 +8476,14 @@ static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int ind
     int value = reid__wgmma_value(begin), depth = reid__slice(p, begin), slot = 64;
     int oc = reid__padded(op->oc), width = reid__padded(begin->oc), stem = op->kind == REID__MAXPOOL;
     reid__address weights = g->weights + p->weight[first], next = g->weights + p->weight[index];
+    memset(a, 0, sizeof *a);
+    if (stem)
+        a->image = l->buffer[begin->in], a->strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
+    if (reid__adds(p, index)) a->residual = l->buffer[op->residual];
+    a->bias = g->weights + p->bias[first], a->scales = g->weights + p->weight2[first];
+    if (with != REID__NONE) a->more_bias = g->weights + p->bias[with];
+    if (first != index) a->next_bias = g->weights + p->bias[index], a->next_scales = g->weights + p->weight2[index];
+    a->out = l->buffer[op->out], a->full = l->full, a->pixels = n * begin->oh * begin->ow;
     if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
                                 depth);
@@ -8520,8 +8505,8 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     const reid__op *op = &g->plan.plan->ops[index];
     int stem = op->kind == REID__MAXPOOL;
     int width = reid__padded(g->plan.plan->ops[reid__launch_first(&g->plan, index)].oc);
-    reid__wgmma_arguments a = reid__wgmma_arguments_of(g, l, index, n);
-    int code = reid__wgmma_maps(g, l, index, s, n, &a);
+    reid__wgmma_arguments a;
+    int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
@@ -8824,67 +8809,53 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 }
 
 /* --- lanes --- */
-/* Reserves a lane's device memory: normally one block, which a first pass measures and a second cuts up. For tests
-   REID__SEPARATE_BUFFERS makes every piece a block, so that overruns are noticed. code: the driver's first error. */
-typedef struct reid__cutter { reid__gpu *g; reid__gpu_lane *lane; int measuring, code; size_t used; } reid__cutter;
-
-static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
-    reid__address *at = &t->lane->blocks[t->lane->block_count];
-    if (t->code || bytes == 0) return 0;
-    t->code = t->g->device.cu.MemAlloc(at, bytes);
-    if (t->code) return 0;
-    t->lane->block_count++;
-    return *at;
-}
-
-static reid__address reid__cut(reid__cutter *t, size_t bytes) {
-    t->used += reid__gpu_aligned(bytes);
-    if (t->measuring) return 0;
-#ifdef REID__SEPARATE_BUFFERS
-    return reid__gpu_alloc(t, bytes);
-#else
-    return t->lane->blocks[0] + t->used - reid__gpu_aligned(bytes);
+#ifndef REID__PIECE /* a test makes each piece of memory a block of its own, so that overruns are noticed */
+#define REID__PIECE(piece, bytes) (piece)
 #endif
+
+/* A piece of a block of device memory; 0 if there is none yet, or if it is empty. */
+static reid__address reid__gpu_piece(reid__address base, size_t at, size_t bytes) {
+    return base && bytes ? REID__PIECE(base + at, bytes) : 0;
 }
 
-/* Cuts all device memory of a lane: sets t->used, the lane's sizes and, unless `measuring`, its addresses. */
-static void reid__gpu_lane_cut(reid__cutter *t) {
-    const reid__gpu_plan *g = &t->g->plan;
-    reid__gpu_lane *l = t->lane;
-    size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float);
-    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0;
+/* The next piece of a block of which *used bytes are taken. */
+static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t bytes) {
+    size_t at = reid__gpu_place(used, bytes);
+    return reid__gpu_piece(base, at, bytes);
+}
+
+/* Cuts all device memory of a lane from the block at l->memory; sets the sizes, for which it may be 0. */
+static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
+    const reid__gpu_plan *g = &gpu->plan;
+    size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float), used = 0;
+    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch;
     size_t height = (size_t)g->plan->height, width = (size_t)g->plan->width;
-    t->used = 0;
-#ifdef REID__SEPARATE_BUFFERS
-    for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = reid__cut(t, g->size[i] * batch);
-#else
-    size_t room = g->arena * batch;
-    reid__address arena = reid__cut(t, room);
+    size_t arena = reid__gpu_place(&used, room);
     for (int i = 0; i < g->plan->buffer_count; i++) {
         REID_ASSERT((g->offset[i] + g->size[i]) * batch <= room);
-        l->buffer[i] = arena + g->offset[i] * batch;
+        l->buffer[i] = reid__gpu_piece(l->memory, arena + g->offset[i] * batch, g->size[i] * batch);
     }
-#endif
-    l->parts = reid__cut(t, g->parts * batch), t->g->lane_activations = t->used;
-    l->view = reid__cut(t, height * width * 3 * batch), l->rows = reid__cut(t, t->g->rows);
-    l->windows = reid__cut(t, (height + width) * batch * sizeof(reid__gpu_window));
-    l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
-    l->mirrored = reid__cut(t, g->flip ? result : 0);
-    l->full = reid__cut(t, full);
-    for (int i = 0; i < 2; i++) l->slots[i].staging = reid__cut(t, t->g->staging);
-    t->g->lane_device = t->used;
-    t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
+    l->parts = reid__gpu_carve(l->memory, &used, g->parts * batch), gpu->lane_activations = used;
+    l->view = reid__gpu_carve(l->memory, &used, height * width * 3 * batch);
+    l->rows = reid__gpu_carve(l->memory, &used, gpu->rows);
+    l->windows = reid__gpu_carve(l->memory, &used, (height + width) * batch * sizeof(reid__gpu_window));
+    l->taps = reid__gpu_carve(l->memory, &used, gpu->taps * sizeof(int32_t));
+    l->mirrored = reid__gpu_carve(l->memory, &used, g->flip ? result : 0);
+    l->full = reid__gpu_carve(l->memory, &used, full);
+    for (int i = 0; i < 2; i++) l->slots[i].staging = reid__gpu_carve(l->memory, &used, gpu->staging);
+    gpu->lane_device = used;
+    gpu->lane_pinned = 2 * (gpu->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
 }
 
 static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
     reid__gpu_lane lane;
-    reid__cutter t = {g, &lane, 1, 0, 0};
+    lane.memory = 0;
     g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
     g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
     g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
-    reid__gpu_lane_cut(&t);
+    reid__gpu_lane_cut(g, &lane);
 }
 
 static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
@@ -8899,14 +8870,13 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
     }
     if (l->copies) cu->StreamDestroy(l->copies);
     if (l->stream) cu->StreamDestroy(l->stream); /* first: memory cannot be freed while a capture has not ended */
-    while (l->block_count > 0) cu->MemFree(l->blocks[--l->block_count]);
+    if (l->memory) cu->MemFree(l->memory);
     if (l->pinned) cu->MemFreeHost(l->pinned);
     memset(l, 0, sizeof *l);
 }
 
 static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_error *e) {
     reid__driver *cu = &g->device.cu;
-    reid__cutter t = {g, l, 0, 0, 0};
     size_t result = reid__gpu_aligned((size_t)g->plan.batch * (size_t)g->plan.plan->dim * sizeof(float));
     void *pinned = NULL;
     int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
@@ -8916,11 +8886,10 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
         if (!code) code = cu->EventCreate(&l->slots[i].done, REID__EVENT_NO_TIMES);
     }
     if (code) return reid__gpu_check(&g->device, code, "a stream or an event", e);
-#ifndef REID__SEPARATE_BUFFERS
-    reid__gpu_alloc(&t, g->lane_device);
-#endif
-    if (!t.code) reid__gpu_lane_cut(&t);
-    if (t.code) return reid__gpu_check(&g->device, t.code, "activations", e);
+    code = cu->MemAlloc(&l->memory, g->lane_device);
+    if (code) l->memory = 0;
+    if (code) return reid__gpu_check(&g->device, code, "activations", e);
+    reid__gpu_lane_cut(g, l);
     code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
     l->pinned = (unsigned char *)pinned;
@@ -9280,13 +9249,20 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    again in double, and only those scores decide, so threads, instruction set and order of work have no effect. A unit
    is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
 
-   A GPU has a copy of the rows as bytes, or in half precision, too, and computes from it the best product of each query
-   with each tile of 32 rows. Its error is also below a known bound, so only rows that can matter are scored in double,
-   on the GPU; the k best come back. If `exclude` drops some of them, more are asked for. If only the bytes fit into its
-   memory, a search is lean: those with the highest possible scores come back, and the CPU scores them.
+   A GPU computes from bytes or halves (see SEARCH) the best product of each query with each tile of 32 rows. Its error
+   is bounded, too, so only rows that can matter are scored in double, and the k best come back. If `exclude` drops some
+   of them, more are asked for. If only the bytes fit, a search is lean: the rows with the highest possible scores come
+   back, and the CPU scores them.
 
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
    itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk. */
+/* Products of floats are exact in double, so it does not matter whether compilers fuse them with the sum. */
+static double reid__exact_dot(const float *a, const float *b, int dim) {
+    double sum = 0;
+    for (int i = 0; i < dim; i++) sum += (double)a[i] * b[i];
+    return sum;
+}
+
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -9318,6 +9294,7 @@ struct reid_index {
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
+    float *wide;              /* (threads + 1, dim), while the index is created: rows that were halves; bytes of one */
     struct reid__gpu_index *gpu; /* NULL: the CPU searches */
     size_t gpu_bytes;
 };
@@ -9352,23 +9329,36 @@ typedef struct reid__scan {
     struct reid__candidate *full; /* [cap], in a mutual search: a deferred list while it is pruned */
 } reid__scan;
 
-typedef struct reid__search_chunk {
-    const reid_index *x;
+/* A call of reid_search, or of a grouping. */
+typedef struct reid__search_call {
     const reid_search_desc *d;
     const float *queries;
+    int n, done;
+    reid_hit *hits;                 /* (n, d->k) */
+    int *found;                     /* [n] */
+    reid_result (*each)(void *user, int first, int n); /* or NULL: takes a chunk's hits, which the next overwrites */
+    void *user;
+    reid_error *error;
+    reid_result result;
+    struct reid__search_call *next; /* in line, or of those that are searched for together */
+} reid__search_call;
+
+typedef struct reid__search_chunk {
+    reid_index *x;
+    const reid_search_desc *d;
+    const reid__search_call *calls; /* whose queries are searched for */
+    const float *given, *queries;   /* of all chunks; of this one */
     const uint32_t *order, *starts; /* NULL: units are rows */
     size_t units, next;             /* next: the first unit that no thread has taken */
-    int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
+    int given_n, n, first, kept;    /* first: number of query 0; kept: of the query whose hits are first in memory */
+    int width, top;                 /* width: of a panel; top: 0 for the mean of all */
+    int unsettled;                  /* queries for which the GPU has not found enough */
     size_t k, cap;
     float *panels;                  /* [panel][dim][width], or NULL for few queries */
     double *bounds;                 /* [n]: of |FP32 score - score| */
     reid__candidate *candidates;    /* [n][threads][cap] */
     size_t *counts;                 /* [n][threads] */
     reid__scan *scans;              /* [threads] */
-    reid_hit *hits;                 /* (n, d->k) */
-    int *found;                     /* [n] */
-    reid_result (*each)(void *user, int first, int n); /* or NULL; receives hits, which are then overwritten */
-    void *user;
     reid__deferred_hit *deferred;        /* [rows][cap], in a mutual search, whose queries are the rows */
     reid__deferred_list *deferred_lists; /* [rows] */
 } reid__search_chunk;
@@ -9383,13 +9373,6 @@ static const float *reid__row(const reid_index *x, size_t row, float *wide) {
     if (x->rows.floats) return x->rows.floats + row * dim;
     x->kernels->widen(x->rows.halves + row * dim, wide, dim);
     return wide;
-}
-
-/* Products of floats are exact in double, so it does not matter whether compilers fuse them with the sum. */
-static double reid__exact_dot(const float *a, const float *b, int dim) {
-    double sum = 0;
-    for (int i = 0; i < dim; i++) sum += (double)a[i] * b[i];
-    return sum;
 }
 
 static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most = t->sum = 0; }
@@ -9549,14 +9532,6 @@ static void reid__score_span(const reid__search_chunk *h, const reid__scan *t, c
     }
 }
 
-/* Computes t->scores for n queries, at most REID__FEW, without a panel. */
-static void reid__score_few(const reid__search_chunk *h, const reid__scan *t, const reid__span *b, const float *q,
-                            int n) {
-    for (size_t i = 0; i < b->rows; i++)
-        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, q, n,
-                            t->scores + (ptrdiff_t)i * h->width);
-}
-
 /* Keeps the candidates of one query. column: its scores of b's rows, width apart. */
 static void reid__take_span(const reid__search_chunk *h, int index, int q, const reid__span *b, const float *column) {
     const reid__scan *t = &h->scans[index];
@@ -9598,7 +9573,9 @@ static void reid__scan_span(const reid__search_chunk *h, int index, const reid__
         rows[i] = reid__row(h->x, reid__row_at(h, b->place + i), t->wide + i * (size_t)h->x->rows.dim);
     for (int first = 0; first < h->n; first += h->width) {
         if (h->panels) reid__score_span(h, t, b, rows, first / h->width);
-        else reid__score_few(h, t, b, h->queries, h->n);
+        for (size_t i = 0; !h->panels && i < b->rows; i++) /* few queries */
+            h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, h->queries,
+                                h->n, t->scores + (ptrdiff_t)i * h->width);
         h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most, h->deferred ? most_of_rows : NULL);
         for (int i = 0; i < h->width && first + i < h->n; i++)
             if (b->piece || most[i] >= t->limits[first + i]) reid__take_span(h, index, first + i, b, t->scores + i);
@@ -9620,36 +9597,40 @@ static void reid__scan_part(void *task, int index) {
     }
 }
 
-/* Sorts `count` exact candidates of a query, best first, and copies those that are hits. */
-static void reid__put_hits(const reid__search_chunk *h, int query, reid__candidate *c, size_t count) {
-    reid_hit *hits = h->hits + (size_t)query * (size_t)h->d->k;
-    size_t n = 0;
-    reid__sort(c, count, sizeof *c, reid__by_score);
-    for (; n < count && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
+/* Scores a query's candidates in double, and sorts them, best first, without those that are excluded. Copies those that
+   are hits to the query's call. Returns how many are left. */
+static size_t reid__put_hits(const reid__search_chunk *h, int query, reid__candidate *c, size_t count, float *wide) {
+    const reid__search_call *call = h->calls;
+    size_t left = 0, n = 0;
+    int at = h->first + query - h->kept;
+    for (; at >= call->n; call = call->next) at -= call->n;
+    reid_hit *hits = call->hits + (size_t)at * (size_t)h->d->k;
+    for (size_t i = 0; i < count; i++)
+        if (reid__score_exactly(h, query, &c[i], wide)) c[left++] = c[i];
+    reid__sort(c, left, sizeof *c, reid__by_score);
+    for (; n < left && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
         hits[n].row = c[n].row, hits[n].score = c[n].score;
         hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
     }
     for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* each row once */
-    h->found[query] = (int)n;
+    call->found[at] = (int)n;
+    return left;
 }
 
-/* Merges the candidates of all threads into the hits of a query. */
-static void reid__finish_query(const reid__search_chunk *h, int query, float *wide) {
-    size_t threads = (size_t)h->x->threads, list = (size_t)query * threads, count = 0;
-    reid__candidate *c = h->candidates + list * h->cap;
-    float limit = 0;
-    for (size_t i = 0; i < threads; i++) {
-        memmove(c + count, c + i * h->cap, h->counts[list + i] * sizeof *c);
-        count += h->counts[list + i];
-    }
-    count = reid__prune(h, query, c, count, wide, &limit);
-    for (size_t i = 0; i < count; i++) reid__score_exactly(h, query, &c[i], wide);
-    reid__put_hits(h, query, c, count);
-}
-
+/* Merges the candidates of all threads into the hits of each query. */
 static void reid__finish_part(void *task, int index) {
     const reid__search_chunk *h = (const reid__search_chunk *)task;
-    for (int query = index; query < h->n; query += h->x->threads) reid__finish_query(h, query, h->scans[index].spare);
+    float *wide = h->scans[index].spare, limit = 0;
+    size_t threads = (size_t)h->x->threads;
+    for (int query = index; query < h->n; query += h->x->threads) {
+        size_t list = (size_t)query * threads, count = 0;
+        reid__candidate *c = h->candidates + list * h->cap;
+        for (size_t i = 0; i < threads; i++) {
+            memmove(c + count, c + i * h->cap, h->counts[list + i] * sizeof *c);
+            count += h->counts[list + i];
+        }
+        reid__put_hits(h, query, c, reid__prune(h, query, c, count, wide, &limit), wide);
+    }
 }
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
@@ -9737,30 +9718,35 @@ static reid_result reid__search_memory(reid_index *x, size_t bytes, char **block
     return *block ? REID_OK : reid__no_memory(e, "candidates", bytes);
 }
 
+/* Begins a chunk of n queries from number `first` on. Hits are kept for all chunks, unless `each` takes them. */
+static void reid__next_chunk(reid__search_chunk *h, int first, int n) {
+    h->first = first, h->n = n, h->queries = h->given + (ptrdiff_t)first * h->x->rows.dim;
+    if (h->calls->each) h->kept = first;
+}
+
 /* Candidates that a thread keeps for a query. */
 static size_t reid__candidates_for(const reid__search_chunk *h) {
     return h->units - h->k < REID__SLACK ? h->units : h->k + REID__SLACK;
 }
 
 /* Searches on the CPU for queries from ... end - 1, in chunks as large as memory allows. */
-static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, int end, const float *queries,
-                                reid_error *e) {
+static reid_result reid__search(reid__search_chunk *h, int from, int end, reid_error *e) {
+    reid_index *x = h->x;
     size_t left = reid__memory_left(x), most = left < REID__SEARCH_MEMORY ? left : REID__SEARCH_MEMORY;
-    reid_result r;
+    const reid__search_call *call = h->calls;
     for (h->n = reid__min(end - from, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
         h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
         if (reid__chunk_layout(h, NULL) <= most || h->n == 1) break;
     }
     char *base;
-    r = reid__search_memory(x, reid__chunk_layout(h, NULL), &base, e);
+    reid_result r = reid__search_memory(x, reid__chunk_layout(h, NULL), &base, e);
     for (int first = from, chunk = h->n; first < end && r == REID_OK; first += chunk) {
-        h->first = first, h->n = reid__min(chunk, end - first), h->queries = queries + (ptrdiff_t)first * x->rows.dim;
+        reid__next_chunk(h, first, reid__min(chunk, end - first));
         reid__chunk_layout(h, base);
         reid__chunk_begin(h);
         reid__parallel(&x->team, reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
-        if (h->each) r = h->each(h->user, first, h->n);
-        else h->hits += (size_t)h->n * (size_t)h->d->k, h->found += h->n;
+        if (call->each) r = call->each(call->user, first, h->n);
     }
     reid__free(&x->mem, base);
     return r;
@@ -9768,6 +9754,8 @@ static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, 
 
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 #ifndef REID_NO_CUDA
+#define REID__COPIES 4 /* of the rows: floats, halves, bytes and the scales of bytes */
+
 /* The rows on a GPU: padded to a multiple of 128 rows of `depth` values, in the order of their groups. */
 typedef struct reid__gpu_index {
     reid__device device;
@@ -9778,14 +9766,15 @@ typedef struct reid__gpu_index {
     int most, hopper, bytes, lean;      /* queries at a time; `products` uses Hopper's instructions; it reads bytes; */
                                         /* there are only bytes */
     int parts;                          /* of the last search's arguments */
-    unsigned char *pinned;              /* rows or hits during a copy */
+    unsigned char *pinned;              /* rows or hits during a copy: numbers of hits, and at `hits` the hits */
+    const reid__search_hit *hits;
     size_t pinned_bytes, depth;         /* depth: dim, padded */
+    size_t size[REID__COPIES];          /* bytes of a row in each copy; 0: there is none */
+    reid__address copy[REID__COPIES];
     double scale, rest;                 /* of halves, a power of two; longest difference of a row and its bytes */
     size_t first, sent;                 /* the rows to upload next, and how many */
-    float *wide;                        /* (threads, dim): rows that were halves */
 } reid__gpu_index;
 
-#define REID__COPIES 4 /* of the rows: floats, halves, bytes and the scales of bytes */
 #define REID__LONGEST_BYTES 1900 /* of a row's signed bytes: see reid_kernels.cu */
 #define REID__REST 0.02 /* of a row's length: with more left out by bytes, too many rows would have to be scored */
 
@@ -9805,12 +9794,6 @@ static int reid__products_step(const reid__jit *j, size_t row_bytes, reid__step 
     return 0;
 }
 
-/* |maximum - score| of a query of length 1 and rows as long as these: 2^-11 for rounding either to a normal half, 2^-25
-   for each component that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
-static double reid__products_bound(int dim, double row) {
-    return row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
-}
-
 static int reid__search_depth(int dim, int bytes) { return reid__round_up(dim, bytes ? 64 : 32); }
 
 static int reid__search_program(reid__jit *j, int dim, int bytes) {
@@ -9826,12 +9809,10 @@ static int reid__search_program(reid__jit *j, int dim, int bytes) {
 /* A row as bytes b for which scale (b - 128) is near a component; returns the length of what they leave out. */
 static double reid__to_bytes(const float *row, size_t dim, uint8_t *bytes, float *scale) {
     float most = 0, inverse;
-    double square = 0, rest = 0;
-    for (size_t k = 0; k < dim; k++) {
+    double rest = 0;
+    for (size_t k = 0; k < dim; k++)
         if (fabsf(row[k]) > most) most = fabsf(row[k]);
-        square += (double)row[k] * row[k];
-    }
-    double step = fmax(most / 127.0, sqrt(square) / REID__LONGEST_BYTES);
+    double step = fmax(most / 127.0, sqrt(reid__exact_dot(row, row, (int)dim)) / REID__LONGEST_BYTES);
     *scale = step > 1e-30 ? (float)step : 0, inverse = step > 1e-30 ? 1 / *scale : 0;
     for (size_t k = 0; k < dim; k++) {
         bytes[k] = (uint8_t)(row[k] * inverse + 128.5f);
@@ -9845,7 +9826,7 @@ static double reid__to_bytes(const float *row, size_t dim, uint8_t *bytes, float
    not say so, it does unless they leave much out of one of 256 rows, or do not fit beside rows of halves. */
 static int reid__bytes_pay(const reid_index *x, const reid_desc *desc, const reid__device *d) {
     size_t dim = (size_t)x->rows.dim, step = x->rows.count / 256 + 1, free_bytes = 0, all;
-    float scale, *row = x->gpu->wide;
+    float scale, *row = x->wide;
     uint8_t *bytes = (uint8_t *)(row + dim);
     if (d->arch < 80 || desc->precision == REID_FP16) return 0;
     if (desc->precision == REID_INT8) return 1;
@@ -9860,39 +9841,26 @@ static int reid__bytes_pay(const reid_index *x, const reid_desc *desc, const rei
     return needed <= reid__memory_left(x) && d->cu.MemGetInfo(&free_bytes, &all) == 0 && needed <= free_bytes;
 }
 
-/* The address of the next `count` elements of `size` bytes in a block at `base`, whose first *used bytes are taken. */
-static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t count, size_t size) {
-    return base + reid__gpu_place(used, count * size);
-}
-
-/* Bytes of a row in each of the copies on the GPU; 0: there is none. */
-static void reid__row_sizes(const reid_index *x, size_t size[REID__COPIES]) {
-    const reid__gpu_index *s = x->gpu;
-    size[0] = x->rows.halves || s->lean ? 0 : s->depth * sizeof(float);
-    size[1] = (x->rows.halves || !s->bytes) && !s->lean ? s->depth * sizeof(uint16_t) : 0;
-    size[2] = s->bytes ? s->depth : 0;
-    size[3] = s->bytes ? sizeof(float) : 0;
-}
-
-/* Sets all addresses in a block at `base`; returns its bytes. */
+/* Sets the sizes of the copies, and all addresses in a block at `base`; returns its bytes. */
 static size_t reid__gpu_index_layout(const reid_index *x, reid__address base) {
     reid__gpu_index *s = x->gpu;
     reid__search_arguments *a = &s->arguments;
     size_t used = 0, tiles = (size_t)a->tiles, n = (size_t)s->most, rows = tiles * REID__TILE_ROWS;
-    size_t size[REID__COPIES];
-    reid__address copies[REID__COPIES];
-    reid__row_sizes(x, size);
-    for (int i = 0; i < REID__COPIES; i++) copies[i] = size[i] ? reid__gpu_carve(base, &used, rows, size[i]) : 0;
-    a->floats = copies[0], a->halves = copies[1], a->rows = copies[s->bytes ? 2 : 1], a->row_scales = copies[3];
-    a->order = x->order ? reid__gpu_carve(base, &used, x->rows.count, sizeof(uint32_t)) : 0;
-    a->starts = x->order ? reid__gpu_carve(base, &used, x->groups + 1, sizeof(uint32_t)) : 0;
-    a->given = reid__gpu_carve(base, &used, n * (size_t)x->rows.dim, sizeof(float));
-    a->queries = reid__gpu_carve(base, &used, (n + 127) / 128 * 128 * s->depth, s->bytes ? 1 : sizeof(uint16_t));
-    a->first_sums = reid__gpu_carve(base, &used, (n + 127) / 128 * 128, sizeof(int));
-    a->wide = reid__gpu_carve(base, &used, n * s->depth, sizeof(double));
-    a->scales = reid__gpu_carve(base, &used, 2 * n, sizeof(double));
-    a->maxima = reid__gpu_carve(base, &used, n * tiles, sizeof(float));
-    a->found = reid__gpu_carve(base, &used, s->pinned_bytes, 1); /* and hits, which are downloaded with it */
+    size_t padded = (n + 127) / 128 * 128;
+    s->size[0] = x->rows.halves || s->lean ? 0 : s->depth * sizeof(float);
+    s->size[1] = (x->rows.halves || !s->bytes) && !s->lean ? s->depth * sizeof(uint16_t) : 0;
+    s->size[2] = s->bytes ? s->depth : 0, s->size[3] = s->bytes ? sizeof(float) : 0;
+    for (int i = 0; i < REID__COPIES; i++) s->copy[i] = reid__gpu_carve(base, &used, rows * s->size[i]);
+    a->floats = s->copy[0], a->halves = s->copy[1], a->rows = s->copy[s->bytes ? 2 : 1], a->row_scales = s->copy[3];
+    a->order = reid__gpu_carve(base, &used, x->order ? x->rows.count * sizeof *x->order : 0);
+    a->starts = reid__gpu_carve(base, &used, x->order ? (x->groups + 1) * sizeof *x->starts : 0);
+    a->given = reid__gpu_carve(base, &used, n * (size_t)x->rows.dim * sizeof(float));
+    a->queries = reid__gpu_carve(base, &used, padded * s->depth * (s->bytes ? 1 : sizeof(uint16_t)));
+    a->first_sums = reid__gpu_carve(base, &used, padded * sizeof(int));
+    a->wide = reid__gpu_carve(base, &used, n * s->depth * sizeof(double));
+    a->scales = reid__gpu_carve(base, &used, 2 * n * sizeof(double));
+    a->maxima = reid__gpu_carve(base, &used, n * tiles * sizeof(float));
+    a->found = reid__gpu_carve(base, &used, s->pinned_bytes); /* and hits, which are downloaded with it */
     return used;
 }
 
@@ -9900,10 +9868,10 @@ static size_t reid__gpu_index_layout(const reid_index *x, reid__address base) {
 static void reid__upload_part(void *task, int index) {
     reid_index *x = (reid_index *)task;
     reid__gpu_index *s = x->gpu;
-    size_t dim = (size_t)x->rows.dim, size[REID__COPIES];
+    size_t dim = (size_t)x->rows.dim;
+    const size_t *size = s->size;
     double rest = 0;
     ptrdiff_t from, to;
-    reid__row_sizes(x, size);
     reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to; i++) {
         unsigned char *copies[REID__COPIES], *at = s->pinned;
@@ -9914,7 +9882,7 @@ static void reid__upload_part(void *task, int index) {
         size_t place = s->first + (size_t)i;
         if (place >= x->rows.count) continue; /* padding */
         size_t row = x->order ? x->order[place] : place;
-        const float *values = reid__row(x, row, s->wide + (ptrdiff_t)index * x->rows.dim);
+        const float *values = reid__row(x, row, x->wide + (ptrdiff_t)index * x->rows.dim);
         uint16_t *halves = (uint16_t *)(void *)copies[1];
         if (size[0]) memcpy(copies[0], values, dim * sizeof(float));
         if (size[1] && x->rows.halves) memcpy(halves, x->rows.halves + row * dim, dim * sizeof *halves);
@@ -9931,10 +9899,8 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
     reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
     reid__search_arguments *a = &s->arguments;
-    const reid__address to[REID__COPIES] = {a->floats, a->halves, a->rows, a->row_scales};
-    size_t size[REID__COPIES], all = 0, padded = (size_t)a->tiles * REID__TILE_ROWS;
+    size_t all = 0, padded = (size_t)a->tiles * REID__TILE_ROWS, *size = s->size;
     int code = 0;
-    reid__row_sizes(x, size);
     for (int c = 0; c < REID__COPIES; c++) all += size[c];
     size_t most = s->pinned_bytes / all;
     for (s->first = 0; s->first < padded && !code; s->first += most) {
@@ -9943,7 +9909,7 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
         const unsigned char *from = s->pinned;
         for (int c = 0; c < REID__COPIES && !code; from += s->sent * size[c++])
             if (size[c])
-                code = cu->MemcpyHtoDAsync(to[c] + s->first * size[c], from, s->sent * size[c], s->stream);
+                code = cu->MemcpyHtoDAsync(s->copy[c] + s->first * size[c], from, s->sent * size[c], s->stream);
         if (!code) code = cu->StreamSynchronize(s->stream);
     }
     size_t word = sizeof(uint32_t);
@@ -9998,18 +9964,18 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s, const
     s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows;
     if (s->pinned_bytes < least) s->pinned_bytes = least;
     a->tiles = (int)tiles, a->dim = x->rows.dim, a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
-    a->step = 1 / s->scale, a->slack = reid__products_bound(x->rows.dim, x->longest);
+    a->step = 1 / s->scale;
+    /* |maximum - score| of a query of length 1: 2^-11 for rounding either to a normal half, 2^-25 for each component
+       that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
+    a->slack = x->longest * (1e-3 + (a->dim + 64) * 4.76837158203125e-7 + sqrt(a->dim) * 1.1920928955078125e-7);
 }
 
 static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, reid_error *e) {
     reid__jit j;
     reid__gpu_index *s;
-    size_t wide = ((size_t)x->threads + 1) * (size_t)x->rows.dim * sizeof(float);
     char *block = (char *)reid__alloc_zero(&x->mem, sizeof *s + REID__ALIGN);
     if (!block) return reid__no_memory(e, "a GPU", sizeof *s);
     s = x->gpu = (reid__gpu_index *)(void *)(block + (uintptr_t)block % 128); /* tensor maps need this alignment */
-    s->wide = (float *)reid__alloc(&x->mem, wide);
-    if (!s->wide) return reid__no_memory(e, "a GPU", wide);
     memset(&j, 0, sizeof j);
     reid__device *d = &s->device;
     reid_result r = reid__device_open(d, desc, e);
@@ -10022,7 +9988,6 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
         reid__gpu_leave(d);
     }
     reid__jit_free(&j);
-    reid__free(&x->mem, s->wide);
     if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)%s", d->index, d->name, d->arch,
                       s->lean ? ", which has memory for the rows as bytes only" : "");
     return r;
@@ -10049,12 +10014,12 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
     x->gpu = NULL, x->gpu_bytes = 0;
 }
 
-/* Blocks of reid_search_best for each query of the chunk: as many as fill the GPU, if few tiles bound the score of the
-   k-th best unit. *reaching: of so many tiles, k have a row of a unit of their own: the rows of a group are in `shared`
-   tiles at most, and the last block of rows has four tiles with padding. */
 /* Whether the CPU scores what the GPU has found. */
 static int reid__scored_again(const reid__search_chunk *h) { return h->d->exclude || h->x->gpu->lean; }
 
+/* Blocks of reid_search_best for each query of the chunk: as many as fill the GPU, if few tiles bound the score of the
+   k-th best unit. *reaching: of so many tiles, k have a row of a unit of their own: the rows of a group are in `shared`
+   tiles at most, and the last block of rows has four tiles with padding. */
 static int reid__best_parts(const reid__search_chunk *h, int k, int *reaching) {
     const reid__gpu_index *s = h->x->gpu;
     size_t shared = h->starts && h->x->largest > 1 ? (h->x->largest + 30) / 32 + 1 : 1, n = (size_t)h->n;
@@ -10073,13 +10038,14 @@ static int reid__best_parts(const reid__search_chunk *h, int k, int *reaching) {
 static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_error *e) {
     reid__gpu_index *s = h->x->gpu;
     reid__driver *cu = &s->device.cu;
-    int n = h->n, width = s->products.bn, parts = reid__ceil_div(n, width), code = 0;
+    int n = h->n, width = s->products.bn, panels = reid__ceil_div(n, width), code = 0;
     reid__search_arguments a = s->arguments;
     int blocks = a.tiles / 4, depth = (int)s->depth, rows = a.tiles * REID__TILE_ROWS;
-    if (s->hopper) blocks = reid__min(blocks, reid__max(s->device.multiprocessors / parts, 1)); /* of many rows each */
+    if (s->hopper) blocks = reid__min(blocks, reid__max(s->device.multiprocessors / panels, 1)); /* of many rows each */
     a.parts = s->parts = reid__best_parts(h, k, &a.reaching);
     size_t lists = (size_t)n * (size_t)a.parts, hits_at = reid__aligned(lists * sizeof(int));
     size_t hits = lists * (size_t)k * sizeof(reid__search_hit);
+    s->hits = (const reid__search_hit *)(const void *)(s->pinned + hits_at);
     if (!h->starts) a.starts = 0;
     a.hits = a.found + hits_at, a.n = n, a.k = k;
     a.top = reid__scored_again(h) ? 1 : h->top; /* the best row bounds any mean of some rows from above */
@@ -10090,10 +10056,10 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     int value = s->bytes ? 1 : 2, box = 128 / value;
     if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, value, rows, depth, 128, box);
     if (s->hopper && !code)
-        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, parts * width, depth, width, box);
+        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, panels * width, depth, width, box);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
-    if (!code) code = reid__launch_kernel(cu, &s->queries, 0, parts * width, 1, s->stream, &a);
-    if (!code) code = reid__launch_kernel(cu, &s->products, 0, (int64_t)blocks * parts, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->queries, 0, panels * width, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->products, 0, (int64_t)blocks * panels, 1, s->stream, &a);
     if (!code) code = reid__launch_kernel(cu, &s->best, 0, (int64_t)n * a.parts, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
@@ -10101,84 +10067,68 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     return reid__gpu_check(&s->device, code ? code : waited, "a search", e);
 }
 
-/* Copies the hits of a query from the lists of its parts, best first, at most h->cap; returns their number. */
-static size_t reid__merge_parts(const reid__search_chunk *h, int query, reid__candidate *to) {
+/* Copies a query's hits from the lists of its parts, best first, at most h->cap; returns their number. */
+static size_t reid__gpu_candidates(const reid__search_chunk *h, int query, reid__candidate *to) {
     const reid__gpu_index *s = h->x->gpu;
-    size_t parts = (size_t)s->parts, lists = (size_t)h->n * parts, count = 0;
-    const void *pinned = s->pinned, *hits = s->pinned + reid__aligned(lists * sizeof(int));
-    const int *found = (const int *)pinned;
+    const void *pinned = s->pinned;
+    size_t parts = (size_t)s->parts, count = 0;
     for (size_t list = (size_t)query * parts; list < ((size_t)query + 1) * parts; list++) {
-        const reid__search_hit *from = (const reid__search_hit *)hits + list * h->cap;
-        for (int i = 0; i < found[list]; i++, count++) {
-            memset(&to[count], 0, sizeof *to);
-            to[count].score = from[i].score, to[count].row = from[i].row;
-            to[count].unit = h->starts ? from[i].unit : from[i].row;
+        const reid__search_hit *from = s->hits + list * h->cap, *end = from + ((const int *)pinned)[list];
+        for (; from < end; from++) {
+            const reid__candidate c = {from->score, 0, h->starts ? from->unit : from->row, from->row,
+                                       !reid__scored_again(h)};
+            to[count++] = c;
         }
     }
     if (parts > 1) reid__sort(to, count, sizeof *to, reid__by_score);
     return count < h->cap ? count : h->cap;
 }
 
-/* Takes the queries' hits from the GPU, without excluded ones. found: -1 if one not among them may be better. */
+/* Takes the queries' hits from the GPU. A query is unsettled if a unit that is not among them may be better. */
 static void reid__take_gpu_part(void *task, int index) {
-    const reid__search_chunk *h = (const reid__search_chunk *)task;
-    const reid__scan *t = &h->scans[index];
+    reid__search_chunk *h = (reid__search_chunk *)task;
+    reid__candidate *c = h->candidates + index * REID__PART_HITS;
     REID_ASSERT(h->cap <= h->units);
     for (int query = index; query < h->n; query += h->x->threads) {
-        size_t found = reid__merge_parts(h, query, t->full), count = 0;
-        double last = found ? t->full[found - 1].score : 0;
-        for (size_t i = 0; i < found; i++) {
-            reid__candidate c = t->full[i];
-            c.exact = !reid__scored_again(h);
-            if (reid__score_exactly(h, query, &c, t->spare)) t->full[count++] = c;
-        }
-        reid__put_hits(h, query, t->full, count);
+        size_t found = reid__gpu_candidates(h, query, c);
+        double last = found ? c[found - 1].score : 0;
+        size_t left = reid__put_hits(h, query, c, found, h->scans[index].spare);
         if (!reid__scored_again(h) || found < h->cap || h->cap == h->units) continue;
-        if (count < h->k || ((h->starts || h->x->gpu->lean) && !(t->full[h->k - 1].score > last))) h->found[query] = -1;
+        if (left < h->k || ((h->starts || h->x->gpu->lean) && !(c[h->k - 1].score > last)))
+            __atomic_add_fetch(&h->unsettled, 1, __ATOMIC_RELAXED);
     }
-}
-
-/* Sets h->scans, in `base`, with a list of hits for each thread; returns the bytes that it takes. base may be NULL. */
-static size_t reid__gpu_scans(reid__search_chunk *h, char *base, size_t most) {
-    reid__carver c = {base, 0};
-    h->scans = (reid__scan *)reid__carve(&c, (size_t)h->x->threads, sizeof *h->scans);
-    for (int i = 0; i < h->x->threads; i++) {
-        reid__candidate *full = (reid__candidate *)reid__carve(&c, most, sizeof *full);
-        float *spare = (float *)reid__carve(&c, h->x->rows.halves ? (size_t)h->x->rows.dim : 0, sizeof *spare);
-        if (base) h->scans[i].full = full, h->scans[i].spare = spare;
-    }
-    return c.used;
 }
 
 /* Searches on the GPU for h->cap hits of each query, four times as many if these are too few, at last on the CPU. */
-static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
+static reid_result reid__search_gpu(reid__search_chunk *h, reid_error *e) {
+    reid_index *x = h->x;
     const reid__gpu_index *s = x->gpu;
-    size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
+    const reid__search_call *call = h->calls;
+    size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS, wanted = h->k;
+    reid__search_call quiet = *call; /* for the CPU */
+    quiet.each = NULL;
     char *block;
-    reid_result r = REID_OK;
-    size_t list = most < REID__PART_HITS ? REID__PART_HITS : most;
-    REID__TRY(reid__search_memory(x, reid__gpu_scans(h, NULL, list), &block, e));
-    reid__gpu_scans(h, block, list);
-    h->cap = s->lean ? 4 * h->k + 64 : h->d->exclude ? 2 * h->k + 16 : h->k;
-    if (h->cap > most) h->cap = most;
-    for (int first = 0; first < n && r == REID_OK;) {
+    h->n = 1, h->width = REID__LANES, h->cap = REID__PART_HITS; /* candidates of one query, so one list per thread */
+    reid_result r = reid__search_memory(x, reid__chunk_layout(h, NULL), &block, e);
+    if (r == REID_OK) reid__chunk_layout(h, block);
+    if (s->lean) wanted = 4 * h->k + 64;
+    else if (h->d->exclude) wanted = 2 * h->k + 16;
+    h->cap = wanted < most ? wanted : most;
+    for (int first = 0; first < h->given_n && r == REID_OK;) {
         size_t fit = (s->pinned_bytes - REID__ALIGN) / (h->cap * sizeof(reid__search_hit) + sizeof(int));
-        h->first = first, h->n = reid__min(n - first, fit < (size_t)s->most ? (int)fit : s->most);
-        h->queries = queries + (ptrdiff_t)first * x->rows.dim;
+        reid__next_chunk(h, first, reid__min(h->given_n - first, fit < (size_t)s->most ? (int)fit : s->most));
         r = reid__gpu_index_run(h, (int)h->cap, e);
         if (r != REID_OK) break;
+        h->unsettled = 0;
         reid__parallel(&x->team, reid__take_gpu_part, h, x->threads);
-        int unsettled = 0;
-        for (int q = 0; q < h->n; q++) unsettled += h->found[q] < 0;
-        if (unsettled && h->cap < most) {
+        if (h->unsettled && h->cap < most) {
             h->cap = 4 * h->cap < most ? 4 * h->cap : most;
             continue;
         }
         reid__search_chunk again = *h;
-        again.cap = reid__candidates_for(h), again.each = NULL;
-        if (unsettled) r = reid__search(x, &again, first, first + h->n, queries, e);
-        if (r == REID_OK && h->each) r = h->each(h->user, first, h->n);
-        if (!h->each) h->hits += (size_t)h->n * (size_t)h->d->k, h->found += h->n;
+        again.cap = reid__candidates_for(h), again.calls = &quiet;
+        if (h->unsettled) r = reid__search(&again, first, first + h->n, e);
+        if (r == REID_OK && call->each) r = call->each(call->user, first, h->n);
         first += h->n;
     }
     reid__free(&x->mem, block);
@@ -10188,15 +10138,16 @@ static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n,
 #define reid__gpu_index_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
 #define reid__gpu_index_state(x) 0
 #define reid__gpu_index_close(x, forked) (void)0
-#define reid__search_gpu(x, h, n, queries, e) REID_OK
+#define reid__search_gpu(h, e) REID_OK
 #endif
 
 /* Makes the search mutual if that pays: every row gets a deferred list, if these take no more memory than the rows. */
-static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
+static reid_result reid__make_mutual(reid__search_chunk *h, reid_error *e) {
+    reid_index *x = h->x;
     size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__deferred_hit) + sizeof(reid__deferred_list));
-    int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts;
-    if (!rows_are_queries || n <= REID__SEARCH_CHUNK || bytes > rows * (size_t)x->rows.dim * sizeof(float) ||
-        (x->memory_limit && bytes > (x->memory_limit - x->mem.used) / 4))
+    int rows_are_queries = h->given == x->rows.floats && (size_t)h->given_n == rows && !h->starts;
+    if (!rows_are_queries || rows <= REID__SEARCH_CHUNK || bytes > rows * (size_t)x->rows.dim * sizeof(float) ||
+        bytes > reid__memory_left(x) / 4)
         return REID_OK;
     h->deferred_lists = (reid__deferred_list *)reid__alloc(&x->mem, bytes);
     if (!h->deferred_lists) return reid__no_memory(e, "candidates", bytes);
@@ -10206,8 +10157,9 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
     return REID_OK;
 }
 
-static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
-                                      reid_error *e) {
+static reid_result reid__check_search(const reid_index *x, const reid__search_call *call) {
+    const reid_search_desc *d = call->d;
+    reid_error *e = call->error;
     if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
         return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a reid_scoring", d->k,
                              (int)d->scoring);
@@ -10217,8 +10169,8 @@ static reid_result reid__check_search(const reid_index *x, const float *queries,
         return reid__invalid(e, "groups are searched, but rows.groups was NULL");
     if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
         return reid__invalid(e, "the threshold is not a number");
-    for (int q = 0; q < n; q++) {
-        const float *query = queries + (ptrdiff_t)q * x->rows.dim;
+    for (int q = 0; q < call->n; q++) {
+        const float *query = call->queries + (ptrdiff_t)q * x->rows.dim;
         float square;
         x->kernels->dots(query, x->rows.dim, query, 1, &square);
         if (!(square <= (float)(REID__LONGEST * REID__LONGEST)))
@@ -10230,20 +10182,12 @@ static reid_result reid__check_search(const reid_index *x, const float *queries,
 /* --- calls that search at the same time --------------------------------------------------------------------------- */
 /* A call waits in line while another computes. Its queries then join those of the calls behind it that want the same of
    theirs: the rows, from whose memory a search of few queries takes most of its time, are read once for all. */
-typedef struct reid__search_call {
-    reid__search_chunk *h;
-    const float *queries;
-    int n, done;
-    reid_result result;
-    reid_error *error;
-    struct reid__search_call *next;
-} reid__search_call;
-
 static int reid__search_alike(const reid__search_call *a, const reid__search_call *b) {
-    const reid_search_desc *x = a->h->d, *y = b->h->d;
-    if (a->h->each || b->h->each || x->exclude || y->exclude || a->h->top != b->h->top) return 0;
+    const reid_search_desc *x = a->d, *y = b->d;
+    if (a->each || b->each || x->exclude || y->exclude) return 0;
+    if (x->scoring != y->scoring || (x->scoring == REID_GROUP_TOP && x->top != y->top)) return 0;
     double least = x->use_threshold ? x->threshold : -INFINITY, other = y->use_threshold ? y->threshold : -INFINITY;
-    return x->k == y->k && x->scoring == y->scoring && memcmp(&least, &other, sizeof least) == 0;
+    return x->k == y->k && memcmp(&least, &other, sizeof least) == 0;
 }
 
 /* Takes the first call, and those like it, out of the line. */
@@ -10263,45 +10207,45 @@ static reid__search_call *reid__take_turn(reid_index *x) {
     return first;
 }
 
-static reid_result reid__search_alone(reid_index *x, const reid__search_call *call, reid__search_chunk *h) {
-    const float *queries = call->queries;
-    if (x->gpu && h->k <= REID__GPU_HITS && h->d->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
-        return reid__search_gpu(x, h, call->n, queries, call->error);
-    reid_result r = reid__make_mutual(x, h, call->n, queries, call->error);
-    if (r == REID_OK) r = reid__search(x, h, 0, call->n, queries, call->error);
-    reid__free(&x->mem, h->deferred_lists);
+/* Searches for n queries, those of one call, or of several that are alike. */
+static reid_result reid__search_calls(reid_index *x, const reid__search_call *calls, const float *queries, int n,
+                                      reid_error *e) {
+    const reid_search_desc *d = calls->d;
+    int grouped = d->scoring != REID_ROWS;
+    reid__search_chunk h;
+    memset(&h, 0, sizeof h);
+    h.x = x, h.d = d, h.calls = calls, h.given = queries, h.given_n = n;
+    h.order = grouped ? x->order : NULL, h.starts = grouped ? x->starts : NULL;
+    h.units = grouped ? x->groups : x->rows.count;
+    h.k = h.units < (size_t)d->k ? h.units : (size_t)d->k, h.cap = reid__candidates_for(&h);
+    h.top = d->scoring == REID_GROUP_MEAN ? 0 : d->scoring == REID_GROUP_TOP ? d->top : 1;
+    if (x->gpu && h.k <= REID__GPU_HITS && h.top) return reid__search_gpu(&h, e); /* a best row bounds no mean of all */
+    reid_result r = reid__make_mutual(&h, e);
+    if (r == REID_OK) r = reid__search(&h, 0, n, e);
+    reid__free(&x->mem, h.deferred_lists);
     return r;
 }
 
 /* Searches for the queries of several calls at once. Returns 0 if that takes too much memory, or fails. */
 static int reid__search_together(reid_index *x, const reid__search_call *calls) {
-    size_t dim = (size_t)x->rows.dim, k = (size_t)calls->h->d->k, n = 0, at = 0;
-    for (const reid__search_call *c = calls; c; c = c->next) n += (size_t)c->n;
-    size_t hits_at = reid__aligned(n * dim * sizeof(float));
-    size_t found_at = hits_at + reid__aligned(n * k * sizeof(reid_hit));
+    size_t row = (size_t)x->rows.dim * sizeof(float), n = 0;
     char *block;
-    if (found_at > REID__SEARCH_MEMORY || reid__search_memory(x, found_at + n * sizeof(int), &block, NULL) != REID_OK)
-        return 0;
-    reid__search_chunk h = *calls->h;
-    reid_hit *hits = h.hits = (reid_hit *)(void *)(block + hits_at);
-    int *found = h.found = (int *)(void *)(block + found_at);
-    float *queries = (float *)(void *)block;
-    memset(hits, 0, found_at + n * sizeof(int) - hits_at);
-    for (const reid__search_call *c = calls; c; at += (size_t)c->n, c = c->next)
-        memcpy(queries + at * dim, c->queries, (size_t)c->n * dim * sizeof(float));
-    const reid__search_call all = {&h, queries, (int)n, 0, REID_OK, NULL, NULL};
-    int ok = reid__search_alone(x, &all, &h) == REID_OK;
-    at = 0;
-    for (const reid__search_call *c = calls; c && ok; at += (size_t)c->n, c = c->next) {
-        memcpy(c->h->hits, hits + at * k, (size_t)c->n * k * sizeof *hits);
-        memcpy(c->h->found, found + at, (size_t)c->n * sizeof *found);
-    }
+    for (const reid__search_call *c = calls; c; c = c->next) n += (size_t)c->n;
+    if (reid__search_memory(x, n * row, &block, NULL) != REID_OK) return 0;
+    n = 0;
+    for (const reid__search_call *c = calls; c; n += (size_t)c->n, c = c->next)
+        memcpy(block + n * row, c->queries, (size_t)c->n * row);
+    int ok = reid__search_calls(x, calls, (const float *)(const void *)block, (int)n, NULL) == REID_OK;
     reid__free(&x->mem, block);
     return ok;
 }
 
 /* Returns when the call is done, by this thread or by another, which had its turn before. */
-static reid_result reid__search_in_turn(reid_index *x, reid__search_call *call) {
+static reid_result reid__search_for(reid_index *x, reid__search_call *call) {
+    if (x->pid != getpid()) return reid__fail(call->error, REID_ERR_FORKED, "create the index after the fork");
+    REID__ENTER();
+    REID__TRY(reid__check_search(x, call));
+    if (!call->n || !x->rows.count) return REID_OK;
     pthread_mutex_lock(&x->mutex);
     reid__search_call **end = &x->line, *calls;
     while (*end) end = &(*end)->next;
@@ -10312,7 +10256,7 @@ static reid_result reid__search_in_turn(reid_index *x, reid__search_call *call) 
         pthread_mutex_unlock(&x->mutex);
         int together = calls->next && reid__search_together(x, calls);
         for (reid__search_call *c = calls; c; c = c->next)
-            c->result = together ? REID_OK : reid__search_alone(x, c, c->h);
+            c->result = together ? REID_OK : reid__search_calls(x, c, c->queries, c->n, c->error);
         pthread_mutex_lock(&x->mutex);
         x->searching = 0;
         for (; calls; calls = calls->next) calls->done = 1;
@@ -10322,42 +10266,24 @@ static reid_result reid__search_in_turn(reid_index *x, reid__search_call *call) 
     return call->result;
 }
 
-/* The caller has set h->hits, found, each and user, and zeroed the rest. */
-static reid_result reid__search_for(reid_index *index, const float *queries, int n, const reid_search_desc *search,
-                                    reid__search_chunk *h, reid_error *error) {
-    if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
-    int grouped = search->scoring != REID_ROWS;
-    REID__ENTER();
-    reid_result r = reid__check_search(index, queries, n, search, error);
-    h->x = index, h->d = search, h->order = grouped ? index->order : NULL, h->starts = grouped ? index->starts : NULL;
-    h->units = grouped ? index->groups : index->rows.count;
-    h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k, h->cap = reid__candidates_for(h);
-    h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
-    if (r != REID_OK || !n || !h->units) return r;
-    reid__search_call call = {h, queries, n, 0, REID_OK, error, NULL};
-    return reid__search_in_turn(index, &call);
-}
-
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error) {
-    reid__search_chunk h;
+    reid__search_call call = {search, queries, n, 0, hits, found, NULL, NULL, error, REID_OK, NULL};
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
         return reid__invalid(error, "index, n >= 0, queries, search, hits and found are needed");
     size_t places = search->k > 0 ? (size_t)n * (size_t)search->k : 0;
-    memset(&h, 0, sizeof h);
-    h.hits = hits, h.found = found;
     if (places) memset(hits, 0, places * sizeof *hits);
     if (n) memset(found, 0, (size_t)n * sizeof *found);
-    reid_result r = reid__search_for(index, queries, n, search, &h, error);
+    reid_result r = reid__search_for(index, &call);
     if (r != REID_OK && places) memset(hits, 0, places * sizeof *hits);
     if (r != REID_OK && n) memset(found, 0, (size_t)n * sizeof *found);
     return r;
 }
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
-/* What checking all rows finds: the square of the longest; the first that is not finite. wide: (threads, dim). */
-typedef struct reid__lengths { reid_index *x; float longest, *wide; size_t bad; } reid__lengths;
+/* What checking all rows finds: the square of the longest; the first that is not finite. */
+typedef struct reid__lengths { reid_index *x; float longest; size_t bad; } reid__lengths;
 
 static void reid__lengths_part(void *task, int index) {
     reid__lengths *c = (reid__lengths *)task;
@@ -10367,7 +10293,7 @@ static void reid__lengths_part(void *task, int index) {
     size_t bad = SIZE_MAX;
     reid__share((ptrdiff_t)rows->count, c->x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to && bad == SIZE_MAX; i++) {
-        const float *row = reid__row(c->x, (size_t)i, c->wide + (ptrdiff_t)index * rows->dim);
+        const float *row = reid__row(c->x, (size_t)i, c->x->wide + (ptrdiff_t)index * rows->dim);
         c->x->kernels->dots(row, rows->dim, row, 1, &square);
         if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) bad = (size_t)i;
         if (square > longest) longest = square;
@@ -10378,11 +10304,11 @@ static void reid__lengths_part(void *task, int index) {
 }
 
 static reid_result reid__measure(reid_index *x, reid_error *e) {
-    size_t wide = (size_t)x->threads * (size_t)x->rows.dim * sizeof(float);
-    reid__lengths c = {x, 0, (float *)reid__alloc(&x->mem, wide), SIZE_MAX};
-    if (!c.wide) return reid__no_memory(e, "an index", wide);
+    size_t wide = ((size_t)x->threads + 1) * (size_t)x->rows.dim * sizeof(float);
+    reid__lengths c = {x, 0, SIZE_MAX};
+    x->wide = (float *)reid__alloc(&x->mem, wide);
+    if (!x->wide) return reid__no_memory(e, "an index", wide);
     reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
-    reid__free(&x->mem, c.wide);
     x->longest = sqrt((double)c.longest * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
     if (c.bad == SIZE_MAX) return REID_OK;
     return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", c.bad);
@@ -10462,6 +10388,7 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     REID__TRY(reid__measure(x, e));
     if (x->rows.groups) REID__TRY(reid__index_groups(x, e));
     REID__TRY(reid__index_device(x, desc));
+    reid__free(&x->mem, x->wide);
     return reid__check_limit(x, e);
 }
 
@@ -10703,16 +10630,14 @@ static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
     uint32_t chunk = asked == g->live && asked <= INT_MAX ? asked : (uint32_t)g->chunk;
     for (g->at = 0; g->at < asked && r == REID_OK; g->at += chunk) {
         int n = (int)(asked - g->at < chunk ? asked - g->at : chunk);
-        reid__search_chunk h;
-        memset(&h, 0, sizeof h);
-        h.hits = g->hits, h.found = g->found, h.each = reid__take_chunk, h.user = g;
         for (int q = 0; asked < g->live && q < n; q++)
             memcpy(g->queries + (ptrdiff_t)q * g->dim, reid__group_mean(g, g->asked[g->at + (uint32_t)q]),
                    sizeof(float) * (size_t)g->dim);
         r = reid__go_on(g);
-        if (r == REID_OK)
-            r = reid__search_for(index, asked < g->live ? g->queries : g->means + (size_t)g->at * (size_t)g->dim, n,
-                                 &search, &h, g->desc.error);
+        const float *queries = asked < g->live ? g->queries : g->means + (size_t)g->at * (size_t)g->dim;
+        reid__search_call call = {&search, queries, n, 0, g->hits, g->found, reid__take_chunk, g, g->desc.error,
+                                  REID_OK, NULL};
+        if (r == REID_OK) r = reid__search_for(index, &call);
     }
     reid_index_destroy(index);
     return r;
@@ -10750,14 +10675,6 @@ static void reid__order_links(reid__grouping *g) {
     for (size_t at = kept / 2; at-- > 0;) reid__sift(g->links, kept, at);
 }
 
-/* Brings a link up to date. Outdated links come first among equals, so if the best is up to date, so are its equals. */
-static void reid__renew_link(const reid__grouping *g, reid__link *link) {
-    uint32_t a = g->rows[link->a].home, b = g->rows[link->b].home;
-    if (a != b && (link->joins < g->rows[a].changed || link->joins < g->rows[b].changed))
-        link->score = reid__group_score(g, a, b);
-    link->a = a < b ? a : b, link->b = a < b ? b : a, link->joins = g->joins;
-}
-
 /* Whether no group without a link can be better for m than a link with this score. */
 static int reid__is_nearest(reid__grouped *m, double score) {
     if (score <= m->bound) m->state = REID__BOUND;
@@ -10769,8 +10686,12 @@ static reid_result reid__follow_links(reid__grouping *g) {
     for (uint32_t i = 1; g->heap; i++) {
         if (i % 65536 == 0 && reid__go_on(g) != REID_OK) return REID_ERR_CANCELLED;
         reid__link link = g->links[0];
+        /* Brings it up to date. Outdated links come first among equals, so if it is up to date, so are its equals. */
+        uint32_t a = g->rows[link.a].home, b = g->rows[link.b].home;
         int renewed = link.joins < g->joins;
-        if (renewed) reid__renew_link(g, &link);
+        if (a != b && (link.joins < g->rows[a].changed || link.joins < g->rows[b].changed))
+            link.score = reid__group_score(g, a, b);
+        link.a = a < b ? a : b, link.b = a < b ? b : a, link.joins = g->joins;
         int over = link.a == link.b || link.score < g->d->threshold || reid__cannot_link(g, link.a, link.b);
         g->links[0] = renewed && !over ? link : g->links[--g->heap];
         reid__sift(g->links, g->heap, 0);
@@ -10855,11 +10776,9 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
     for (uint32_t i = 0; i < g->count; i++) {
         size_t at = (size_t)i * (size_t)g->dim;
         float *unit = g->means + at;
-        double square = 0;
-        for (int k = 0; k < g->dim; k++) {
+        for (int k = 0; k < g->dim; k++)
             unit[k] = rows->floats ? rows->floats[at + (size_t)k] : reid__half(rows->halves[at + (size_t)k]);
-            square += (double)unit[k] * unit[k];
-        }
+        double square = reid__exact_dot(unit, unit, g->dim);
         if (!(square > 0 && square <= REID__LONGEST * REID__LONGEST))
             return reid__fail(g->desc.error, REID_ERR_EMBEDDING, "row %u is zero, not finite, or longer than 1e18", i);
         double scale = 1 / sqrt(square);
@@ -10985,15 +10904,6 @@ static reid_result reid__check_links(reid_error *e, const char *name, const uint
     return REID_OK;
 }
 
-static reid_result reid__check_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *d) {
-    reid_error *e = desc->error;
-    if (rows->groups) return reid__invalid(e, "rows.groups must be NULL: reid_group finds groups");
-    if (!(d->threshold >= -2 && d->threshold <= 2))
-        return reid__invalid(e, "the threshold is %g, which is not a cosine", d->threshold);
-    REID__TRY(reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count));
-    return reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count);
-}
-
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged) {
     reid__grouping g;
@@ -11005,9 +10915,14 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     memset(&g, 0, sizeof g);
     g.d = group, g.desc = *desc, g.merges = merges, g.dim = rows->dim;
     g.count = rows->count < UINT32_MAX ? (uint32_t)rows->count : 0;
+    reid_error *e = desc->error;
     reid_result r = reid__mem_init(&g.mem, desc);
     if (r == REID_OK) r = reid__check_rows(desc, rows);
-    if (r == REID_OK) r = reid__check_group(desc, rows, group);
+    if (r == REID_OK && rows->groups) r = reid__invalid(e, "rows.groups must be NULL: reid_group finds groups");
+    if (r == REID_OK && !(group->threshold >= -2 && group->threshold <= 2))
+        r = reid__invalid(e, "the threshold is %g, which is not a cosine", group->threshold);
+    if (r == REID_OK) r = reid__check_links(e, "must_link", group->must_link, group->must_links, rows->count);
+    if (r == REID_OK) r = reid__check_links(e, "cannot_link", group->cannot_link, group->cannot_links, rows->count);
     REID__ENTER();
     if (r == REID_OK) r = reid__group_memory(&g);
     if (r == REID_OK) r = reid__unit_rows(&g, rows);
@@ -11393,19 +11308,11 @@ static void reid__pack_part(void *task, int index) {
         b->results[i] = reid__pack_one(b, index, i, NULL);
 }
 
-/* INT8: checks, after packing, that the ranges were measured for this network. Flip and raw do not matter. */
-static reid_result reid__check_ranges(const reid__build *b) {
-    char own[33];
-    if (b->desc->precision != REID_INT8) return REID_OK;
-    reid__fingerprint(b, 1, own);
-    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
-    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, but this network, with its preset and size, "
-                      "has %s", b->desc->ranges, b->ranges_for, own);
-}
-
-/* Packs every operation on all threads, and reports the first operation's error. Then checks the ranges. */
+/* Packs every operation on all threads, and reports the first operation's error. In INT8 it then checks that the ranges
+   were measured for this network; flip and raw do not matter. */
 static reid_result reid__pack_all(reid__build *b) {
     const reid__plan *p = b->ctx->plan;
+    char own[33];
     reid__parallel(&b->ctx->lanes[0].team, reid__pack_part, b, b->loader_count);
     for (int i = 0; i < p->op_count; i++) {
         if (b->results[i] == REID_OK) continue;
@@ -11413,7 +11320,11 @@ static reid_result reid__pack_all(reid__build *b) {
         if (again != REID_OK) return again;
         return reid__fail(b->e, b->results[i], "operation %s: %s", p->ops[i].name, reid_result_string(b->results[i]));
     }
-    return reid__check_ranges(b);
+    if (b->desc->precision != REID_INT8) return REID_OK;
+    reid__fingerprint(b, 1, own);
+    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
+    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, but this network, with its preset and size, "
+                      "has %s", b->desc->ranges, b->ranges_for, own);
 }
 
 static size_t reid__widest(const reid__plan *p) {
@@ -12036,18 +11947,16 @@ REID_API void reid_destroy(reid_ctx *ctx) {
    The functions of a handle: reid_embed and its variants, the queries, GPUs and their kernels, timing. */
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
-    reid__lane *lane = NULL;
     REID__LOCK(&ctx->mutex);
     unsigned ticket = ctx->next_ticket++;
-    while (!lane) {
-        for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
-            if (!ctx->lanes[i].busy) lane = &ctx->lanes[i];
-        if (!lane) pthread_cond_wait(&ctx->turn, &ctx->mutex);
-    }
-    lane->busy = 1;
+    int i = 0;
+    while (ticket != ctx->now_serving) pthread_cond_wait(&ctx->turn, &ctx->mutex);
+    while (ctx->lanes[i].busy)
+        if (++i == ctx->lane_count) i = 0, pthread_cond_wait(&ctx->turn, &ctx->mutex);
+    ctx->lanes[i].busy = 1;
     ctx->now_serving++;
     pthread_cond_broadcast(&ctx->turn);
-    return lane;
+    return &ctx->lanes[i];
 }
 
 /* Clears *taken, the mark of a lane or of memory to resize in, and wakes the waiting threads. */
@@ -12060,12 +11969,10 @@ static void reid__lane_release(reid_ctx *ctx, int *taken) {
 
 /* L2 normalisation in double, unless `raw`. Returns 0 for a vector without a direction. */
 static int reid__normalise(float *v, int dim, int raw) {
-    double sum = 0;
     if (reid__first_not_finite(v, (size_t)dim) < (size_t)dim) return 0;
     if (raw) return 1;
-    for (int i = 0; i < dim; i++) sum += (double)v[i] * v[i];
-    if (!(sum > 0)) return 0;
-    double scale = 1.0 / sqrt(sum);
+    double square = reid__exact_dot(v, v, dim), scale = 1.0 / sqrt(square);
+    if (!(square > 0)) return 0;
     for (int i = 0; i < dim; i++) v[i] = (float)(v[i] * scale);
     return 1;
 }
@@ -12163,15 +12070,11 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 
 /* Waits for memory to resize in: on a CPU images are prepared while lanes compute, one for each of their threads. */
 static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
-    reid__thread_memory *s = NULL;
+    int threads = ctx->lane_threads, i = 0;
     REID__LOCK(&ctx->mutex);
-    while (!s) {
-        for (int i = 0; i < ctx->lane_count * ctx->lane_threads && !s; i++) {
-            s = &ctx->lanes[i / ctx->lane_threads].scratch[i % ctx->lane_threads];
-            if (s->preparing) s = NULL;
-        }
-        if (!s) pthread_cond_wait(&ctx->turn, &ctx->mutex);
-    }
+    while (ctx->lanes[i / threads].scratch[i % threads].preparing)
+        if (++i == ctx->lane_count * threads) i = 0, pthread_cond_wait(&ctx->turn, &ctx->mutex);
+    reid__thread_memory *s = &ctx->lanes[i / threads].scratch[i % threads];
     s->preparing = 1;
     return s;
 }
@@ -12499,21 +12402,24 @@ static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     }
 }
 
-/* times: (repeats, operations + 1). The first run is not counted. Early operations run image by image, on the team. */
-static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
+/* noise: n images of the input's size. times: (repeats, operations + 1). The first run is not counted. Early operations
+   run image by image, on the team. */
+static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const uint8_t *noise, int n, int repeats,
                            float *times) {
     const reid__plan *p = ctx->plan;
     for (int repeat = -1; repeat < repeats; repeat++) {
         float *row = times + (size_t)reid__max(repeat, 0) * (size_t)(p->op_count + 1);
         memset(row, 0, (size_t)(p->op_count + 1) * sizeof *row);
         for (int i = 0; i < n; i++) {
+            const uint8_t *pixels = noise + (ptrdiff_t)i * p->height * p->width * 3;
+            const reid_image image = {pixels, p->width, p->height, 0, REID_RGB8, NULL};
             reid__job j = reid__job_init(&ctx->net, lane);
-            j.images = images + i, j.first = j.at = i, j.n = 1;
+            j.images = &image, j.first = j.at = i, j.n = 1;
             reid__prepare(&j);
             reid__time_ops(&j, 0, p->split, row);
         }
         reid__job all = reid__job_init(&ctx->net, lane);
-        all.images = images, all.n = n;
+        all.n = n;
         reid__time_ops(&all, p->split, p->op_count, row);
     }
 }
@@ -12523,22 +12429,31 @@ static int reid__compare_floats(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* noise, images: room for n of the input's size; times: (repeats, operations + 1), then one column. */
-static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, uint8_t *noise,
-                                 reid_image *images, float *times, reid_error *e) {
+REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error) {
+    reid__clear_error(error);
+    if (network) *network = 0;
+    if (!ctx || !us) return reid__invalid(error, "a handle and room for microseconds are needed");
+    memset(us, 0, (size_t)ctx->plan->op_count * sizeof *us);
+    REID__TRY(reid__check_call(ctx, NULL, 0, NULL, error));
+    if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
+        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) and 1 to 1000", n, repeats,
+                             ctx->net.batch);
+    REID__ENTER();
     const reid__plan *p = ctx->plan;
-    size_t view = (size_t)p->height * (size_t)p->width * 3, ops = (size_t)p->op_count, count = (size_t)repeats;
-    float *column = times + count * (ops + 1);
+    size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3, ops = (size_t)p->op_count;
+    size_t count = (size_t)repeats, bytes = count * (ops + 2) * sizeof(float);
+    reid__mem mem = ctx->mem; /* the handle's allocator with its own count: several threads may time at once */
+    mem.newest = NULL;
+    uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
+    float *times = (float *)reid__alloc(&mem, bytes), *column = times ? times + count * (ops + 1) : NULL;
+    reid_result r = noise && times ? REID_OK : reid__no_memory(error, "timing", pixels + bytes);
     uint32_t seed = 1;
-    reid_result r = REID_OK;
-    for (size_t i = 0; i < (size_t)n * view; i++) noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
-    for (int i = 0; i < n; i++) {
-        const reid_image image = {noise + (size_t)i * view, p->width, p->height, 0, REID_RGB8, NULL};
-        images[i] = image;
-    }
+    for (size_t i = 0; i < pixels && r == REID_OK; i++)
+        noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     reid__lane *lane = reid__lane_take(ctx);
-    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
-    else reid__cpu_time(ctx, lane, images, n, repeats, times);
+    if (r == REID_OK && ctx->gpu)
+        r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, error);
+    else if (r == REID_OK) reid__cpu_time(ctx, lane, noise, n, repeats, times);
     reid__lane_release(ctx, &lane->busy);
     for (size_t i = 0; i <= ops && r == REID_OK; i++) {
         for (size_t k = 0; k < count; k++) column[k] = times[k * (ops + 1) + i];
@@ -12546,30 +12461,6 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *us, f
         if (i < ops) us[i] = column[count / 2];
         else if (network) *network = column[count / 2];
     }
-    return r;
-}
-
-REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error) {
-    reid__clear_error(error);
-    if (network) *network = 0;
-    if (!ctx || !us) return reid__invalid(error, "a handle and room for microseconds are needed");
-    memset(us, 0, (size_t)ctx->plan->op_count * sizeof *us);
-    reid_result r = REID_OK;
-    REID__TRY(reid__check_call(ctx, NULL, 0, NULL, error));
-    if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) and 1 to 1000", n, repeats,
-                             ctx->net.batch);
-    const reid__plan *p = ctx->plan;
-    size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    size_t bytes = (size_t)repeats * ((size_t)p->op_count + 2) * sizeof(float);
-    REID__ENTER();
-    reid__mem mem = ctx->mem; /* the handle's allocator with its own count: several threads may time at once */
-    mem.newest = NULL;
-    uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
-    reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
-    float *times = (float *)reid__alloc(&mem, bytes);
-    if (noise && images && times) r = reid__profile(ctx, n, repeats, us, network, noise, images, times, error);
-    else r = reid__no_memory(error, "timing", pixels + bytes);
     reid__release(&mem, NULL);
     return r;
 }
@@ -12623,8 +12514,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
 }
 
 REID_API double reid_cosine(const float *a, const float *b, int dim) {
-    double ab = 0, aa = 0, bb = 0;
-    for (int i = 0; i < dim; i++) ab += (double)a[i] * b[i], aa += (double)a[i] * a[i], bb += (double)b[i] * b[i];
+    double ab = reid__exact_dot(a, b, dim), aa = reid__exact_dot(a, a, dim), bb = reid__exact_dot(b, b, dim);
     double cosine = aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
     return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine; /* rounding can exceed 1 */
 }

@@ -150,7 +150,7 @@ portable=-DREID_NO_VECTORS
 bug 'searches with other thresholds are made together' t_search_turns 's/ \&\& memcmp(&least, .*/;/'
 bug 'searches that exclude rows are made together' t_search_turns 's/ || x->exclude || y->exclude//'
 bug 'a call receives the hits of another' t_search_turns \
-    's/memcpy(c->h->hits, hits + at \* k,/memcpy(c->h->hits, hits,/'
+    's/for (; at >= call->n; call = call->next) at -= call->n;/;/'
 bug 'calls that join no others are forgotten' t_search_turns \
     's/            at = &call->next;/            *at = call->next;/'
 # --- groups ---
@@ -161,7 +161,7 @@ bug 'a cannot_link of groups holds for a row' t_group \
     's/if (g->rows\[g->enemies\[i\]\].home == other) return 1;/if (g->enemies[i] == other) return 1;/'
 bug 'sums of groups are rounded to FP32' t_group \
     's/sum\[g->dim + k\] = (float)(whole - (double)sum\[k\]);/sum[g->dim + k] = 0;/'
-bug 'stale links of groups are believed' t_group 's/link->score = reid__group_score(g, a, b);/;/'
+bug 'stale links of groups are believed' t_group 's/link.score = reid__group_score(g, a, b);/;/'
 bug 'groups that are apart are joined' t_group 's/ \&\& g->d->separate_ids\[x\] != g->d->separate_ids\[y\]/ \&\& 0/'
 limit=20 # this one hangs
 bug 'near ties of groups are left to FP32' t_group \

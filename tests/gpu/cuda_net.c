@@ -15,6 +15,10 @@
 #define REID_IMPLEMENTATION
 #define REID__COPIED_ALONE 6000 /* so that small batches are uploaded in pieces, too, with stems beside the graph */
 #define REID__HEAD_APART 4
+#ifdef REID__SEPARATE_BUFFERS
+static unsigned long block_for(unsigned long bytes);
+#define REID__PIECE(piece, bytes) block_for(bytes)
+#endif
 #include "reid.h"
 
 #include "tools/demo_program/seeded.h"
@@ -28,6 +32,18 @@ static int failures;
     do {                                                                               \
         if (!(what)) printf("%s:%d: %s\n", __FILE__, __LINE__, #what), failures++;     \
     } while (0)
+
+#ifdef REID__SEPARATE_BUFFERS
+/* Device memory, which stays allocated until the context is released. */
+static unsigned long block_for(unsigned long bytes) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *symbol = driver ? dlsym(driver, "cuMemAlloc_v2") : NULL;
+    int (*alloc)(reid__address *, size_t) = NULL;
+    reid__address block = 0;
+    memcpy(&alloc, &symbol, sizeof alloc);
+    need(alloc && alloc(&block, bytes) == 0, "no memory on the device");
+    return block;
+}
+#endif
 
 /* A handle for desc on CUDA, or the CPU; prints why there is none. */
 static reid_ctx *create_on(reid_desc desc, reid_device device, reid_precision precision) {
