@@ -14,31 +14,16 @@
    -lpthread, and before glibc 2.34 also with -ldl.
 
    CONTENTS        grep -n '>>' reid.h
-       >>api         declarations, each with its contract
-       >>platform    CPU count, floating-point control word          \
-       >>errors      result codes                                    |
-       >>memory      allocation, checked arithmetic                  |
-       >>file        safetensors: bytes to tensors                   | the audit path: read this and you have
-       >>image       boxes, Pillow's resampling, presets             | checked the mathematics
-       >>arch        the networks as tables                          |
-       >>plan        tables to a list of operations                  |
-       >>threads     the team of a lane                              |
-       >>isa         what an instruction set provides                |
-       >>pack        weights to the order in which they are read     |
-       >>cpu         the list to loops                               |
-       >>winograd    3x3 convolutions by fewer multiplications       |
-       >>depthwise   convolutions of each channel by itself          |
-       >>kernels     inner loops, once per instruction set           /
-       >>cuda_load   the GPU's driver, found at run time
-       >>cuda_jit    kernels: NVRTC, the cache on disk, packs
-       >>cuda_plan   the list of operations to launches: kernels, shapes, tiles and how long they should take
-       >>cuda_run    launches to graphs: programs, weights, lanes, a batch from images to embeddings
-       >>search      the rows nearest to a query, exactly
-       >>group       rows to individuals that have no names yet
-       >>create      reid_create: a weight file to a handle
-       >>public      reid_embed and the queries
-       >>queue       many callers' requests to batches
-       >>left_out    functions of left-out parts: they fail with REID_ERR_LEFT_OUT
+       >>api                                    declarations, each with its contract
+       >>platform >>errors >>memory             system and CPU; result codes; allocation         \
+       >>file >>image                           safetensors to tensors; boxes, resizing, presets | the audit path:
+       >>arch >>plan                            networks as tables; tables to operations         | read this and you
+       >>threads >>isa >>pack                   teams; instruction sets; the order of weights    | have checked the
+       >>cpu >>winograd >>depthwise >>kernels   operations to loops, once per instruction set    / mathematics
+       >>cuda_load >>cuda_jit                   the GPU's driver, found at run time; NVRTC, the cache on disk, packs
+       >>cuda_plan >>cuda_run                   operations to launches, and how long they should take; to graphs
+       >>search >>group                         the rows nearest to a query, exactly; rows to individuals without names
+       >>create >>public >>queue >>left_out     reid_create; reid_embed and the queries; many callers' requests
 
    QUICK START     (examples/hello.c is this, with error messages)
 
@@ -85,8 +70,7 @@
        tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4 or later, the text of
        reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or later, of no later major
        version than the driver's. Building needs no part of CUDA. libcuda.so.1 must be where the loader looks, NVRTC
-       there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda or Python. reid_query_gpu reports what
-       was found.
+       there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda or Python.
        When a network first starts on a chip, up to 8 threads compile kernels for its exact shapes, and keep them in a
        cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. On Hopper a cost model chooses
        the tiles of convolutions; `reid bench --tune` measures them for the file `tiles` in the cache, which changes no
@@ -126,8 +110,6 @@
                  reid__instance_part with -ibn, after conv1 of a block: the first 64 channels in layer2.1 (28, 28, 128)
                  reid__nonlocal_part with -nl, after layer2.2: computes from theta, phi and g, each (28, 28, 1), what
                                      each pixel takes from all 784; NL_2.0.W expands that to (28, 28, 512)
-                                     In efficientnet_v2_s, one 3 x 3 convolution expands, features.2.0 from (112, 112,
-                                     24) to (56, 56, 96), and a 1 x 1 projects to (56, 56, 48)
            reid__normalise           divides by the length: 2048 floats of unit length
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
          reid__gpu_embed             takes desc.batch images at a time, and fills one slot while the GPU computes one
@@ -141,21 +123,19 @@
            reid__slot_finish         waits, and copies the row of 2048 floats out
 
    INPUT
-       8-bit pixels, top row first, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box selects one detection
-       without copying: a frame with twenty boxes is twenty reid_image that share their pixels. The result equals
-       cropping first: no filter tap reads outside the box. A preset defines how pixels become the network's input:
-       filter, sizes, mean and standard deviation. It is part of the result: a wrong one makes every cosine meaningless.
-       desc.preset overrides the key `reid.preset` of the file, which overrides the network's default.
-       reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default. Fields after
-       the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic mean=0.5
-       std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side), crop=FRACTION
-       (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the network's
-       channels; one number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the name
-       followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default. desc.height and
-       desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize / crop). Resampling
-       equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
-       bit; later versions resample the columns of tall images first. Results are exact from the pixels on: PNG, PPM,
-       raw. JPEG decoders differ by about 2 levels per channel.
+       A box selects one detection: a frame with twenty boxes is twenty reid_image that share their pixels. The result
+       equals cropping first: no filter tap reads outside the box. A preset defines how pixels become the network's
+       input: filter, sizes, mean and standard deviation. It is part of the result: a wrong one makes every cosine
+       meaningless. reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default.
+       Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
+       mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
+       crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
+       network's channels; one number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the
+       name followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default. desc.height
+       and desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize / crop).
+       Resampling equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the
+       passes) bit for bit; later versions resample the columns of tall images first. Results are exact from the pixels
+       on: PNG, PPM, raw. JPEG decoders differ by about 2 levels per channel.
 
    OUTPUT
        One row of reid_dim floats per image, of unit length unless desc.raw. reid_cosine compares two rows.
@@ -182,8 +162,7 @@
        image's own mean and variance; -nl (fast-reid's non-local blocks, one channel wide) or -nlhalf (AGW's, half as
        wide as their input). The names above stand for any trunk.
        resnet50-fastreid, timm_efficientnet_b5 and the tf_ networks have the same tensors as other networks, so
-       desc.network or the file's metadata must name them. A cosine means nothing until it is calibrated. desc.flip
-       averages with the mirror image.
+       desc.network or the file's metadata must name them. A cosine means nothing until it is calibrated.
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
@@ -225,9 +204,8 @@
        CPUs and GPUs give the same bits.
        `reid eval --compare fp32,int8` measures the loss of accuracy: with random weights at 224x224 the cosine to FP32
        is 0.995. An image exceeds the ranges when more than 30 in a million outputs of its convolutions (those with a
-       ReLU and no residual) are 255, over both passes with desc.flip; its cosine can drop to 0.7. reid_embed_saturated
-       and reid_query_saturation report it; with desc.fallback it gets the embedding of an FP32 handle on the same
-       device, bit for bit, for more than twice the memory. An image's embedding depends on that image alone.
+       ReLU and no residual) are 255, over both passes with desc.flip; its cosine can drop to 0.7. With desc.fallback it
+       gets the embedding of an FP32 handle on the same device, bit for bit, for more than twice the memory.
 
    FINGERPRINT
        32 hexadecimal digits that identify the function from pixels to embedding; embeddings with different fingerprints
@@ -248,31 +226,29 @@
        or the last argument. desc.log_fn receives warnings. Callbacks must not throw, longjmp or use the same handle.
 
    MEMORY
-       Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
-       which receives the size; reid_embed allocates nothing. reid_memory_report gives the bytes, on the GPU too, and
-       desc.memory_limit bounds their sum: the batch shrinks to fit. Stacks, the driver and NVRTC are not counted.
+       Everything is allocated in reid_create and freed in reid_destroy, through desc.alloc_fn and desc.free_fn.
+       desc.memory_limit bounds the sum that reid_memory_report gives. Stacks, the driver and NVRTC are not counted.
 
    THREADS
        Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
-       order. Each lane uses desc.threads threads, including the caller's; they block all signals, and sleep between
-       calls. With desc.parallel_fn the caller's thread pool is used instead (examples/own_threads.c). A handle does not
-       survive fork: in the child every call returns REID_ERR_FORKED, and reid_destroy only frees memory. For many
-       callers, or deadlines, put a queue in front of it: reid_queue_create.
+       order. The threads of a lane block all signals, and sleep between calls. With desc.parallel_fn the caller's
+       thread pool is used instead (examples/own_threads.c). A handle does not survive fork: in the child every call
+       returns REID_ERR_FORKED, and reid_destroy only frees memory. For many callers, or deadlines, put a queue in front
+       of it: reid_queue_create.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch, the position in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits; scalar code has no
        fused multiply-add and differs in the last places; in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all
-       have the same.
-       On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
-       on one image: several blocks compute parts of a convolution's sums, which are added in a fixed order.
-       Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
-       effect. Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same
-       pixels, on every instruction set and with the GPU's FP32 kernels; tested for a network of every kind. The GPU's
-       FP16 has a cosine of at least 0.9999. REID_BF16 stores activations and convolution weights in bf16, with cosines
-       of at least 0.9994, or 0.9990 if a linear layer and batch norm end the network or -ibn or -nl is in its name; 101
-       layers with random weights and instance norm: 0.977 (PyTorch in bfloat16: 0.960). On a GPU, from sm_80
-       on, it uses FP16's kernels, for networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
+       have the same. On a GPU the bits depend on the precision, the kind of chip and desc.latency; whatever computes
+       parts of a sum, they are added in a fixed order. Resized pixels are equal everywhere, to the bit. The caller's
+       rounding mode and flush-to-zero setting have no effect.
+       Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same pixels, on
+       every instruction set and with the GPU's FP32 kernels; tested for a network of every kind. The GPU's FP16 has a
+       cosine of at least 0.9999. REID_BF16 stores activations and convolution weights in bf16, with cosines of at least
+       0.9994, or 0.9990 if a linear layer and batch norm end the network or -ibn or -nl is in its name; 101 layers with
+       random weights and instance norm: 0.977 (PyTorch in bfloat16: 0.960). On a GPU, from sm_80 on, it uses FP16's
+       kernels, for networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
 
    SECURITY
        Weight files may come from strangers: size arithmetic is checked, memory is bounded by the file's size and the
@@ -280,11 +256,10 @@
 
    STABILITY
        A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (see CHANGELOG.md), a
-       patch version nothing. Where the library is linked, check reid_version() == REID_VERSION. For languages that do
-       not read this file, reid_set fills a description field by field, and reid_size gives the size of every other
-       struct. Descriptions grow by fields whose zero keeps the previous behaviour. Result codes,
-       networks and presets keep names, numbers and meaning. Embeddings with equal fingerprints may be compared across
-       versions. Later versions will read today's weight files and ranges; caches and packs are made again. */
+       patch version nothing. Where the library is linked, check reid_version() == REID_VERSION. Descriptions grow by
+       fields whose zero keeps the previous behaviour. Result codes, networks and presets keep names, numbers and
+       meaning. Embeddings with equal fingerprints may be compared across versions. Later versions will read today's
+       weight files and ranges; caches and packs are made again. */
 
 #ifndef REID__PASS
 #ifdef __GNUC__ /* warnings of projects with other habits; with REID__WARN, as in our tests, clang's others remain */
@@ -1446,7 +1421,7 @@ static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc,
     if (reid__fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
     const char *kind = S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a pipe" : "a device";
     if (!S_ISREG(st.st_mode))
-        return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s; weights must be a regular file", kind);
+        return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s, not a regular file", kind);
     w->size = (uint64_t)st.st_size;
     return REID_OK;
 }
@@ -6367,6 +6342,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
    with the rest of the process (with PyTorch, say); it is pushed before and popped after every call. */
 #define REID__CUDA_OUT_OF_MEMORY 2
 #define REID__OLDEST_DRIVER 11040 /* the first with every function below */
+#define REID__OLDEST_CUDA "11.4"  /* whose driver it is */
 #define REID__OLDEST_ARCH 75      /* the first chip with the fp16 MMA that the kernels use */
 
 typedef uint64_t reid__address; /* of device memory */
@@ -6575,8 +6551,8 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
         return reid__fail(e, REID_ERR_DEVICE, "CUDA needs the NVIDIA driver, and none was found: %s", tried.text);
     const char *missing = reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &d->cu);
     if (missing)
-        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old: it lacks %s; CUDA %d.%d or later is "
-                          "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old: it lacks %s; CUDA " REID__OLDEST_CUDA
+                          " or later is needed", missing);
     if (reid__load_symbols(library, more, sizeof more / sizeof more[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
     return REID_OK;
 }
@@ -6598,9 +6574,8 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
         return REID_ERR_DEVICE;
     }
     if (d->version < REID__OLDEST_DRIVER)
-        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is for CUDA %d.%d; %d.%d or later is needed",
-                          d->version / 1000, d->version % 1000 / 10, REID__OLDEST_DRIVER / 1000,
-                          REID__OLDEST_DRIVER % 1000 / 10);
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is for CUDA %d.%d; " REID__OLDEST_CUDA " or later is "
+                          "needed", d->version / 1000, d->version % 1000 / 10);
     if (d->index < 0 || d->index >= count)
         return reid__fail(e, REID_ERR_DEVICE, "there is no GPU %d; GPUs that this process sees: %d, numbered from 0",
                           d->index, count);
@@ -6707,28 +6682,22 @@ typedef struct reid__jit {
 /* Reads a whole file into memory of `mem`, and appends a 0 byte, which *size does not count. */
 static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most, unsigned char **block, size_t *size,
                                    reid_error *e) {
-    struct stat st;
-    size_t at = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *block = NULL;
-    if (fd < 0) return reid__fail(e, REID_ERR_FILE_OPEN, "%.500s: cannot open the file (errno %d)", path, errno);
-    int ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0 && (uint64_t)st.st_size <= most;
-    *size = ok ? (size_t)st.st_size : 0;
-    if (ok) *block = (unsigned char *)reid__alloc(mem, *size + 1);
-    while (*block && at < *size) {
-        ssize_t n = read(fd, *block + at, *size - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        at += (size_t)n;
-    }
-    close(fd);
-    if (!ok) return reid__fail(e, REID_ERR_FILE_READ, "%.500s: not a regular file of at most %zu bytes", path, most);
-    if (!*block) return reid__no_memory(e, path, *size + 1);
-    (*block)[at] = 0;
-    if (at == *size) return REID_OK;
+    reid_desc desc = REID_INIT;
+    reid__weights file;
+    memset(&file, 0, sizeof file);
+    *block = NULL, desc.weights = path;
+    reid_result r = reid__weights_source(&file, &desc, e);
+    if (r == REID_OK && file.size > most)
+        r = reid__weights_fail(&file, e, REID_ERR_FILE_READ, "it has more than %zu bytes", most);
+    *size = (size_t)file.size;
+    if (r == REID_OK) *block = (unsigned char *)reid__alloc(mem, *size + 1);
+    if (r == REID_OK && !*block) r = reid__no_memory(e, path, *size + 1);
+    if (r == REID_OK) (*block)[*size] = 0, r = reid__weights_bytes(&file, 0, *block, *size, e);
+    reid__weights_close(&file, mem);
+    if (r == REID_OK) return r;
     reid__free(mem, *block);
     *block = NULL;
-    return reid__fail(e, REID_ERR_FILE_READ, "%.500s: it ended early or could not be read (errno %d)", path, errno);
+    return r;
 }
 
 static int reid__write_all(int fd, const void *data, size_t size) {
@@ -8420,8 +8389,7 @@ static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each 
 static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
 static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
 
-/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Values outside the matrix are read
-   as zero, and not written. */
+/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Outside it are zeros. */
 static int reid__map_boxes(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
                            int columns, int box, int width, int swizzle) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
@@ -8699,15 +8667,10 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__ad
     return reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
-/* Strides, in elements, of a packed matrix by output channel, input channel, row and column. */
-typedef struct reid__strides { int n, c, y, x; } reid__strides;
-
 /* Packs the tensor in l->raw, (n, ic, kh, kw), into the packed weights, which are zero beforehand. */
-static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, reid__address factors, reid__address to,
-                                         int n, int ic, int kh, int kw, reid__strides s, reid_error *e) {
-    reid__pack_arguments a = {l->raw, factors, to, n, ic, kh, kw, s.n, s.c, s.y, s.x};
+static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, reid__pack_arguments a, reid_error *e) {
     const reid__step *step = &l->g->plan.extra[half ? REID__EXTRA_PACK_VALUE : REID__EXTRA_PACK_FLOAT];
-    int64_t blocks = reid__blocks((int64_t)n * ic * kh * kw, 256 * REID__PACK_EACH);
+    int64_t blocks = reid__blocks((int64_t)a.n * a.ic * a.kh * a.kw, 256 * REID__PACK_EACH);
     return reid__launch(l->g, step, blocks, 1, l->stream, &a, e);
 }
 
@@ -8717,9 +8680,9 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     const reid__op *op = &g->plan->ops[index];
     int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc), kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
     int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
-    reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
-    reid__address to = l->g->weights + g->weight[index];
-    return reid__gpu_pack_matrix(l, g->half, factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
+    reid__pack_arguments a = {l->raw, factors, l->g->weights + g->weight[index], op->oc, op->ic, op->kh, op->kw,
+                              g->half ? k : 1, step, kw * c * step, c * step};
+    return reid__gpu_pack_matrix(l, g->half, a, e);
 }
 
 /* INT8: packs a convolution as reid__pack_op does, on the host: (OC, K) bytes, or halves of the first one, with scales
@@ -8770,8 +8733,10 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc), kh = op->kh, kw = op->kw;
     int pool = op->kind == REID__POOL, norm = pool ? op->gem : 1 + op->biased; /* norm: batch norm's first tensor */
     reid__address factors = !op->bn[0] ? 0 : pool ? weight : l->factors;
-    const reid__strides deep = {1, 0, kw * oc, oc}, linear = {kh * kw * c, 1, kw * c, c}; /* (KH, KW, C); (OC, K) */
-    const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+    const reid__pack_arguments deep = {l->raw, factors, weight, op->oc, 1, kh, kw, 1, 0, kw * oc, oc}; /* (KH, KW, C) */
+    const reid__pack_arguments linear = {l->raw, factors, weight, op->oc, op->ic, kh, kw, kh * kw * c, 1, kw * c, c};
+    const reid__pack_arguments in = {l->raw, 0, weight, op->hidden, op->ic, 1, 1, c, 1, 0, 0};
+    const reid__pack_arguments out = {l->raw, 0, weight2, op->oc, op->hidden, 1, 1, 1, oc, 0, 0};
     float exponent;
     if (reid__needed_tensors(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
@@ -8781,15 +8746,13 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     if (r == REID_OK && factors) r = reid__gpu_fold(l, index, factors, wants + norm, digests + norm, e);
     else if (r == REID_OK && (op->biased || op->normed)) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
     if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, factors, e);
-    if (r == REID_OK && op->kind == REID__DEPTHWISE)
-        r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, 1, kh, kw, deep, e);
-    if (r == REID_OK && op->kind == REID__LINEAR)
-        r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, op->ic, kh, kw, linear, e);
+    if (r == REID_OK && op->kind == REID__DEPTHWISE) r = reid__gpu_pack_matrix(l, 0, deep, e);
+    if (r == REID_OK && op->kind == REID__LINEAR) r = reid__gpu_pack_matrix(l, 0, linear, e);
     if (r == REID_OK && op->kind == REID__SQUEEZE) {
-        r = reid__gpu_pack_matrix(l, 0, 0, weight, op->hidden, op->ic, 1, 1, in, e);
+        r = reid__gpu_pack_matrix(l, 0, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e); /* the first has been read */
-        if (r == REID_OK) r = reid__gpu_pack_matrix(l, 0, 0, weight2, op->oc, op->hidden, 1, 1, out, e);
+        if (r == REID_OK) r = reid__gpu_pack_matrix(l, 0, out, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], bias2, digests[3], e);
     }
     int code = l->g->device.cu.StreamSynchronize(l->stream);
@@ -8824,19 +8787,22 @@ static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t by
     return reid__gpu_piece(base, at, bytes);
 }
 
-/* Cuts all device memory of a lane from the block at l->memory; sets the sizes, for which it may be 0. */
+/* Sets the sizes of a lane's device memory, and its pieces of the block at l->memory, unless that is 0. */
 static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     const reid__gpu_plan *g = &gpu->plan;
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float), used = 0;
     size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch;
-    size_t height = (size_t)g->plan->height, width = (size_t)g->plan->width;
+    size_t height = (size_t)g->plan->height, width = (size_t)g->plan->width, view = height * width * 3 * batch;
+    gpu->rows = reid__gpu_aligned(view * REID__PICTURE_PIXELS);
+    gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + gpu->rows;
+    gpu->taps = batch * (height + width) * REID__PICTURE_TAPS;
     size_t arena = reid__gpu_place(&used, room);
     for (int i = 0; i < g->plan->buffer_count; i++) {
         REID_ASSERT((g->offset[i] + g->size[i]) * batch <= room);
         l->buffer[i] = reid__gpu_piece(l->memory, arena + g->offset[i] * batch, g->size[i] * batch);
     }
     l->parts = reid__gpu_carve(l->memory, &used, g->parts * batch), gpu->lane_activations = used;
-    l->view = reid__gpu_carve(l->memory, &used, height * width * 3 * batch);
+    l->view = reid__gpu_carve(l->memory, &used, view);
     l->rows = reid__gpu_carve(l->memory, &used, gpu->rows);
     l->windows = reid__gpu_carve(l->memory, &used, (height + width) * batch * sizeof(reid__gpu_window));
     l->taps = reid__gpu_carve(l->memory, &used, gpu->taps * sizeof(int32_t));
@@ -8845,17 +8811,6 @@ static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     for (int i = 0; i < 2; i++) l->slots[i].staging = reid__gpu_carve(l->memory, &used, gpu->staging);
     gpu->lane_device = used;
     gpu->lane_pinned = 2 * (gpu->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
-}
-
-static void reid__gpu_lane_sizes(reid__gpu *g) {
-    const reid__plan *p = g->plan.plan;
-    size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
-    reid__gpu_lane lane;
-    lane.memory = 0;
-    g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
-    g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
-    g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
-    reid__gpu_lane_cut(g, &lane);
 }
 
 static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
@@ -8908,7 +8863,7 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
         reid_result r = REID_OK;
         reid__clear_error(e);
         g->device.no_memory = 0;
-        reid__gpu_lane_sizes(g);
+        reid__gpu_lane_cut(g, &g->lanes[0]);
         for (int i = 0; i < g->lane_count && r == REID_OK; i++) r = reid__gpu_lane_init(g, &g->lanes[i], e);
         if (r == REID_OK) return r;
         for (int i = 0; i < g->lane_count; i++) reid__gpu_lane_free(g, &g->lanes[i]);
@@ -9597,8 +9552,8 @@ static void reid__scan_part(void *task, int index) {
     }
 }
 
-/* Scores a query's candidates in double, and sorts them, best first, without those that are excluded. Copies those that
-   are hits to the query's call. Returns how many are left. */
+/* Scores a query's candidates in double, drops excluded ones, sorts the others, and copies hits. Returns how many it
+   sorted. */
 static size_t reid__put_hits(const reid__search_chunk *h, int query, reid__candidate *c, size_t count, float *wide) {
     const reid__search_call *call = h->calls;
     size_t left = 0, n = 0;
@@ -9699,10 +9654,12 @@ static void reid__chunk_begin(reid__search_chunk *h) {
                 q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
-static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
-    size_t bytes = x->mem.used + x->gpu_bytes;
+/* Whether the index may take so many bytes more, for a search. */
+static reid_result reid__check_limit(const reid_index *x, size_t more, reid_error *e) {
+    unsigned long long bytes = x->mem.used + x->gpu_bytes + more;
     if (!x->memory_limit || bytes <= x->memory_limit) return REID_OK;
-    return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)bytes);
+    const char *what = more ? "index and one query take" : "index takes";
+    return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the %s %llu bytes", what, bytes);
 }
 
 static size_t reid__memory_left(const reid_index *x) {
@@ -9711,9 +9668,7 @@ static size_t reid__memory_left(const reid_index *x) {
 
 static reid_result reid__search_memory(reid_index *x, size_t bytes, char **block, reid_error *e) {
     *block = NULL;
-    if (bytes + REID__OVERHEAD > reid__memory_left(x))
-        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + x->gpu_bytes + bytes + REID__OVERHEAD));
+    REID__TRY(reid__check_limit(x, bytes + REID__OVERHEAD, e));
     *block = (char *)reid__alloc(&x->mem, bytes);
     return *block ? REID_OK : reid__no_memory(e, "candidates", bytes);
 }
@@ -9937,7 +9892,7 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     for (int tries = s->bytes ? 2 : 1; tries > 0; tries--, s->lean = 1) {
         size_t all = reid__gpu_index_layout(x, 0);
         x->gpu_bytes = all + s->pinned_bytes;
-        reid_result r = reid__check_limit(x, e);
+        reid_result r = reid__check_limit(x, 0, e);
         code = r == REID_OK ? cu->MemAlloc(&s->memory, all) : 0;
         if (r == REID_OK && code != REID__CUDA_OUT_OF_MEMORY) break;
         if (tries == 1) return r ? r : reid__gpu_check(&s->device, code, "the rows of an index", e);
@@ -9991,12 +9946,6 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)%s", d->index, d->name, d->arch,
                       s->lean ? ", which has memory for the rows as bytes only" : "");
     return r;
-}
-
-/* 0: no GPU; 1: a GPU; 2: a GPU that has run out of memory. */
-static int reid__gpu_index_state(const reid_index *x) {
-    if (!x->gpu || !x->gpu->device.context) return 0;
-    return x->gpu->device.no_memory ? 2 : 1;
 }
 
 static void reid__gpu_index_close(reid_index *x, int forked) {
@@ -10067,34 +10016,30 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     return reid__gpu_check(&s->device, code ? code : waited, "a search", e);
 }
 
-/* Copies a query's hits from the lists of its parts, best first, at most h->cap; returns their number. */
-static size_t reid__gpu_candidates(const reid__search_chunk *h, int query, reid__candidate *to) {
-    const reid__gpu_index *s = h->x->gpu;
-    const void *pinned = s->pinned;
-    size_t parts = (size_t)s->parts, count = 0;
-    for (size_t list = (size_t)query * parts; list < ((size_t)query + 1) * parts; list++) {
-        const reid__search_hit *from = s->hits + list * h->cap, *end = from + ((const int *)pinned)[list];
-        for (; from < end; from++) {
-            const reid__candidate c = {from->score, 0, h->starts ? from->unit : from->row, from->row,
-                                       !reid__scored_again(h)};
-            to[count++] = c;
-        }
-    }
-    if (parts > 1) reid__sort(to, count, sizeof *to, reid__by_score);
-    return count < h->cap ? count : h->cap;
-}
-
-/* Takes the queries' hits from the GPU. A query is unsettled if a unit that is not among them may be better. */
+/* Takes each query's hits from the GPU, the h->cap best of all its parts. A query is unsettled if a unit that is not
+   among them may be better. */
 static void reid__take_gpu_part(void *task, int index) {
     reid__search_chunk *h = (reid__search_chunk *)task;
+    const reid__gpu_index *s = h->x->gpu;
+    const void *counts = s->pinned;
     reid__candidate *c = h->candidates + index * REID__PART_HITS;
     REID_ASSERT(h->cap <= h->units);
     for (int query = index; query < h->n; query += h->x->threads) {
-        size_t found = reid__gpu_candidates(h, query, c);
+        size_t found = 0;
+        for (int list = query * s->parts; list < (query + 1) * s->parts; list++) {
+            const reid__search_hit *hit = s->hits + (size_t)list * h->cap;
+            for (int i = 0; i < ((const int *)counts)[list]; i++, hit++) {
+                const reid__candidate one = {hit->score, 0, h->starts ? hit->unit : hit->row, hit->row,
+                                             !reid__scored_again(h)};
+                c[found++] = one;
+            }
+        }
+        if (s->parts > 1) reid__sort(c, found, sizeof *c, reid__by_score);
+        if (found > h->cap) found = h->cap;
         double last = found ? c[found - 1].score : 0;
         size_t left = reid__put_hits(h, query, c, found, h->scans[index].spare);
         if (!reid__scored_again(h) || found < h->cap || h->cap == h->units) continue;
-        if (left < h->k || ((h->starts || h->x->gpu->lean) && !(c[h->k - 1].score > last)))
+        if (left < h->k || ((h->starts || s->lean) && !(c[h->k - 1].score > last)))
             __atomic_add_fetch(&h->unsettled, 1, __ATOMIC_RELAXED);
     }
 }
@@ -10134,9 +10079,28 @@ static reid_result reid__search_gpu(reid__search_chunk *h, reid_error *e) {
     reid__free(&x->mem, block);
     return r;
 }
+
+/* Opens a GPU if one is requested, or if one is available and pays. */
+static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
+    int automatic = desc->device == REID_DEVICE_AUTO;
+    reid_error why;
+    size_t values = x->rows.count * (size_t)x->rows.dim;
+    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__GPU_PAYS)) return REID_OK;
+    reid__clear_error(&why);
+    const reid__block *before = x->mem.newest;
+    reid_result r = reid__gpu_index_open(x, desc, &why);
+    if (r == REID_OK) return r;
+    int has_gpu = x->gpu && x->gpu->device.context, no_memory = has_gpu && x->gpu->device.no_memory;
+    reid__gpu_index_close(x, 0);
+    reid__release(&x->mem, before);
+    if (!automatic || r == REID_ERR_INVALID_ARG || (r == REID_ERR_OUT_OF_MEMORY && !no_memory))
+        return reid__fail(desc->error, r, "%s", why.text);
+    reid__log(desc, has_gpu ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
+    return REID_OK;
+}
 #else
-#define reid__gpu_index_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
-#define reid__gpu_index_state(x) 0
+#define reid__index_device(x, desc)                                                                                    \
+    ((desc)->device == REID_DEVICE_CUDA ? reid__fail((desc)->error, REID_ERR_DEVICE, REID__NO_CUDA) : REID_OK)
 #define reid__gpu_index_close(x, forked) (void)0
 #define reid__search_gpu(h, e) REID_OK
 #endif
@@ -10357,25 +10321,6 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     return REID_OK;
 }
 
-/* Opens a GPU if one is requested, or if one is available and pays. */
-static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
-    int automatic = desc->device == REID_DEVICE_AUTO;
-    reid_error why;
-    size_t values = x->rows.count * (size_t)x->rows.dim;
-    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__GPU_PAYS)) return REID_OK;
-    reid__clear_error(&why);
-    const reid__block *before = x->mem.newest;
-    reid_result r = reid__gpu_index_open(x, desc, &why);
-    if (r == REID_OK) return r;
-    int state = reid__gpu_index_state(x);
-    int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
-    reid__gpu_index_close(x, 0);
-    reid__release(&x->mem, before);
-    if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
-    reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
-    return REID_OK;
-}
-
 static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
     REID__TRY(reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e));
@@ -10389,7 +10334,7 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     if (x->rows.groups) REID__TRY(reid__index_groups(x, e));
     REID__TRY(reid__index_device(x, desc));
     reid__free(&x->mem, x->wide);
-    return reid__check_limit(x, e);
+    return reid__check_limit(x, 0, e);
 }
 
 REID_API void reid_index_destroy(reid_index *index) {
@@ -10588,31 +10533,31 @@ static int reid__not_for_me(int query, size_t row, void *user) {
     return home == other || reid__cannot_link(g, home, other);
 }
 
-/* Turns the n hits of a group into links, from a, the group searched for, to b. */
-static void reid__take_hits(reid__grouping *g, uint32_t home, const reid_hit *hits, int n) {
-    reid__link link = {0, home, 0, 0};
-    reid__grouped *m = &g->rows[home];
-    double error = g->joins ? REID__MEAN_ERROR : 0;
-    for (int i = 0; i < n; i++) {
-        link.b = g->homes[hits[i].row];
-        link.score = reid__round_score(hits[i].score + (m->changed || g->rows[link.b].changed ? error : 0));
-        g->links[g->heap++] = link;
-    }
-    m->bound = n < REID__NEAR ? (double)-INFINITY : reid__round_score(hits[n - 1].score + error);
-    if (n < REID__NEAR || reid__round_score(hits[0].score - error) > m->bound) return;
-    g->heap -= REID__NEAR, m->bound = (double)INFINITY; /* a search cannot tell which is nearest */
-    g->chain[g->crowded++] = home;
-}
-
 static reid_result reid__go_on(const reid__grouping *g) {
     if (!g->d->stop_fn || !g->d->stop_fn(g->d->stop_user)) return REID_OK;
     return reid__fail(g->desc.error, REID_ERR_CANCELLED, "stop_fn stopped the grouping");
 }
 
+/* Turns the hits of each of n groups into links, from a, the group searched for, to b. */
 static reid_result reid__take_chunk(void *user, int first, int n) {
     reid__grouping *g = (reid__grouping *)user;
-    for (int q = 0; q < n; q++)
-        reid__take_hits(g, g->asked[g->at + (uint32_t)(first + q)], g->hits + (ptrdiff_t)q * REID__NEAR, g->found[q]);
+    double error = g->joins ? REID__MEAN_ERROR : 0;
+    for (int q = 0; q < n; q++) {
+        reid__link link = {0, g->asked[g->at + (uint32_t)(first + q)], 0, 0};
+        reid__grouped *m = &g->rows[link.a];
+        const reid_hit *hits = g->hits + (ptrdiff_t)q * REID__NEAR;
+        for (int i = 0; i < g->found[q]; i++) {
+            link.b = g->homes[hits[i].row];
+            link.score = reid__round_score(hits[i].score + (m->changed || g->rows[link.b].changed ? error : 0));
+            g->links[g->heap++] = link;
+        }
+        m->bound = (double)-INFINITY;
+        if (g->found[q] < REID__NEAR) continue;
+        m->bound = reid__round_score(hits[REID__NEAR - 1].score + error);
+        if (reid__round_score(hits[0].score - error) > m->bound) continue;
+        g->heap -= REID__NEAR, m->bound = (double)INFINITY; /* a search cannot tell which is nearest */
+        g->chain[g->crowded++] = link.a;
+    }
     return reid__go_on(g);
 }
 
@@ -11392,6 +11337,9 @@ static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_d
                                    const char *in_file, int last_stride, reid_head head,
                                    const reid__projection *projection, char *text, reid_error *e) {
     reid__preset preset;
+    if (desc->precision == REID_INT8 && !reid__has_int8(arch))
+        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; only "
+                          "ResNets without instance norm and non-local blocks are", arch->name);
     if (!reid__preset_text(desc->preset, in_file, arch->preset, text, REID__PRESET_TEXT))
         return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is longer than %d characters", text,
                           REID__PRESET_TEXT - 1);
@@ -11438,9 +11386,6 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
 static reid_result reid__read_ranges(reid__build *b) {
     reid__weights file;
     reid_desc desc = *b->desc;
-    if (!reid__has_int8(&b->ctx->plan->arch))
-        return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; "
-                          "only ResNets without instance norm and non-local blocks are", b->ctx->plan->arch.name);
     desc.weights = desc.ranges, desc.weights_data = NULL;
     reid_result r = REID_OK;
     REID__TRY(reid__weights_open(&file, &desc, &b->ctx->mem, b->e));
@@ -11678,11 +11623,13 @@ static reid_result reid__size_lanes(reid__build *b) {
                       ctx->lane_threads);
 }
 
-static reid_result reid__create_cpu(reid__build *b) {
+/* why: CUDA was tried and cannot be used; or NULL. */
+static reid_result reid__create_cpu(reid__build *b, const char *why) {
     reid_ctx *ctx = b->ctx;
     size_t bytes = ctx->plan->weight_floats * sizeof(float);
     if (b->desc->precision == REID_FP16)
-        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32, bf16 or INT8");
+        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32, bf16 or INT8%s%s",
+                          why ? ", and CUDA cannot be used: " : "", why ? why : "");
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 1;
     REID__TRY(reid__size_lanes(b));
     REID__TRY(reid__choose_batch(b));
@@ -11715,7 +11662,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights + reid__fallback_bytes(ctx);
     fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
-        reid__gpu_lane_sizes(g);
+        reid__gpu_lane_cut(g, &g->lanes[0]);
         need = fixed + lanes * (g->lane_device + g->lane_pinned);
         if (!limit || need <= limit) return REID_OK;
         if (g->plan.batch == 1) break;
@@ -11772,7 +11719,9 @@ static reid_result reid__create_cuda(reid__build *b) {
     REID__TRY(reid__device_open(&g->device, b->desc, b->e));
     REID__TRY(reid__gpu_precision(b->desc, g->device.arch, &half, b->e));
     REID__TRY(reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e));
-    ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
+    g->lane_count = ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
+    g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
+    if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
     int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
     if (wgmma && !maps)
         reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions use "
@@ -11786,9 +11735,6 @@ static reid_result reid__create_cuda(reid__build *b) {
     REID__TRY(reid__gpu_programs(&g->plan, &b->jit, b->e));
     g->plan.tiles = NULL; /* it is freed with b->jit */
     REID__TRY(reid__jit_build(&b->jit, ctx->lane_threads, b->e));
-    g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
-    if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
-    g->lane_count = ctx->lane_count;
     REID__TRY(reid__create_lanes(b));
     REID__TRY(reid__alloc_staging(b));
     REID__TRY(reid__gpu_fill(b));
@@ -11805,7 +11751,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_ctx *ctx = b->ctx;
     reid_error why, *e = b->e;
-    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
+    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b, NULL);
     const reid__block *before = ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
@@ -11825,16 +11771,13 @@ static reid_result reid__create_on_device(reid__build *b) {
     ctx->lanes = NULL, ctx->gpu = NULL;
     if (!gpu_fault) return reid__fail(e, r, "%s", why.text);
     reid__log(b->desc, has_gpu ? REID_LOG_WARNING : REID_LOG_INFO, r, "computing on the CPU: %.400s", why.text);
-    r = reid__create_cpu(b);
-    if (r == REID_ERR_PRECISION)
-        reid__fail(e, r, "the CPU computes in FP32, bf16 or INT8, and CUDA cannot be used: %s", why.text);
-    return r;
+    return reid__create_cpu(b, why.text);
 }
 #else
 static reid_result reid__create_on_device(reid__build *b) {
     if (b->desc->device == REID_DEVICE_CUDA)
         return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was requested, but " REID__NO_CUDA);
-    return reid__create_cpu(b);
+    return reid__create_cpu(b, NULL);
 }
 #endif
 
@@ -12301,8 +12244,8 @@ typedef struct reid__packing {
     reid__jit jit;
 } reid__packing;
 
-/* Builds the plan that reid_create would make, from names alone. */
-static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, int chip) {
+/* Builds the plan that reid_create would make, from names alone, and adds its programs. */
+static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc, int chip) {
     reid_error *e = desc->error;
     reid__arch own, *arch = &own;
     const char *network = desc->network ? desc->network : "";
@@ -12311,23 +12254,16 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
         return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
-    REID__TRY(reid__check_options(desc));
     REID__TRY(reid__resolve_head(desc, arch, NULL, &head, &projection, e));
     REID__TRY(reid__gpu_precision(desc, chip, &k->gpu.half, e));
     REID__TRY(reid__check_precision(desc->precision, e));
-    if (desc->precision == REID_INT8 && !reid__has_int8(arch))
-        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
                               &projection, text, e));
     if (desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
-    return REID_OK;
-}
-
-static reid_result reid__packing_programs(reid__packing *k, const reid_desc *desc) {
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0, desc->latency != 0);
     k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
-    return reid__gpu_programs(&k->gpu, &k->jit, desc->error);
+    return reid__gpu_programs(&k->gpu, &k->jit, e);
 }
 
 static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
@@ -12340,13 +12276,12 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
                              REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
-    reid_result r = reid__packing_plan(k, desc, (int)number);
+    reid_result r = reid__check_options(desc);
     if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
-    if (r == REID_OK) r = reid__packing_programs(k, desc);
-    if (r == REID_OK && desc->fallback) r = reid__packing_plan(k, &again, (int)number);
-    if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
+    if (r == REID_OK) r = reid__packing_add(k, desc, (int)number);
+    if (r == REID_OK && desc->fallback) r = reid__packing_add(k, &again, (int)number);
 #ifndef REID_NO_SEARCH
     int bytes = k->jit.arch >= 80;
     if (r == REID_OK && (!reid__search_program(&k->jit, k->plan.dim, 0) ||
@@ -12402,8 +12337,7 @@ static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     }
 }
 
-/* noise: n images of the input's size. times: (repeats, operations + 1). The first run is not counted. Early operations
-   run image by image, on the team. */
+/* times: (repeats, operations + 1). The first run is not counted. Early operations run image by image, on the team. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const uint8_t *noise, int n, int repeats,
                            float *times) {
     const reid__plan *p = ctx->plan;

@@ -86,7 +86,7 @@ comm -3 "$dir/declared" "$dir/defined" | grep -vE 'reid_image_(load|free)' > "$f
 nothing 'what is declared is what is defined'
 
 # CONTENTS in the manual lists every section's tag once, in the order of the file.
-sed -n '/CONTENTS/,/^ *$/s/.*\(>>[a-z_][a-z_]*\).*/\1/p' reid.h > "$dir/contents"
+sed -n '/CONTENTS/,/^ *$/p' reid.h | grep -o '>>[a-z_][a-z_]*' > "$dir/contents"
 sed -n 's/^   \(>>[a-z_]*\)$/\1/p' reid.h > "$dir/tags"
 sort "$dir/tags" | uniq -d > "$found"
 nothing 'no tag stands twice'

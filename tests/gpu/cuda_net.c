@@ -17,7 +17,7 @@
 #define REID__HEAD_APART 4
 #ifdef REID__SEPARATE_BUFFERS
 static unsigned long block_for(unsigned long bytes);
-#define REID__PIECE(piece, bytes) block_for(bytes)
+#define REID__PIECE(piece, bytes) ((void)(piece), block_for(bytes))
 #endif
 #include "reid.h"
 

@@ -253,9 +253,10 @@ refused "a library that is not NVRTC" good '' "nvrtc=$stubs/not_nvrtc.so" REID_E
     "not_nvrtc.so: it is not NVRTC 11.2"
 try "no NVRTC" none '' '' query REID_ERR_DEVICE "no NVRTC can be used for sm_90" "nvrtc=0" "arch=sm_90" "kernels=desc"
 
-refused "no kernel file" good '' path=/nonexistent/k.cu REID_ERR_FILE_OPEN "/nonexistent/k.cu: cannot open"
-refused "a folder of kernels" good '' "path=$stubs/folder" REID_ERR_FILE_READ "$stubs/folder: not a regular file"
-refused "a FIFO of kernels" good '' "path=$stubs/fifo.cu" REID_ERR_FILE_READ "fifo.cu: not a regular file"
+refused "no kernel file" good '' path=/nonexistent/k.cu REID_ERR_FILE_OPEN "/nonexistent/k.cu: no such file (errno 2)"
+refused "a folder of kernels" good '' "path=$stubs/folder" REID_ERR_FILE_OPEN \
+    "$stubs/folder: it is a directory, not a regular file"
+refused "a FIFO of kernels" good '' "path=$stubs/fifo.cu" REID_ERR_FILE_OPEN "fifo.cu: it is a pipe, not a regular file"
 refused "5 MB of kernels" good '' "path=$stubs/large.cu" REID_ERR_FILE_READ "large.cu"
 refused "an empty kernel file" good '' "path=$stubs/empty.cu" REID_ERR_NO_KERNELS "kernels_path"
 refused "no kernel text" good '' src=none REID_ERR_NO_KERNELS "desc.kernels_src, desc.kernels_path"

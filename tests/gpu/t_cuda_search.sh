@@ -62,7 +62,7 @@ broken 'the error of halves is forgotten' test_close \
 broken 'the error of bytes is forgotten' test_rests 's/a->slack = s->rest + 1e-6/a->slack = 1e-6/' SEARCH_PRECISION=int8
 broken 'highest possible scores are taken for scores' test_rows 's/^ *!reid__scored_again(h)};/1};/' \
     SEARCH_PRECISION=int8 SEARCH_LEAN=1
-broken 'hits below possible scores' test_rests 's/(h->starts || h->x->gpu->lean)/h->starts/' \
+broken 'hits below possible scores' test_rests 's/(h->starts || s->lean)/h->starts/' \
     SEARCH_PRECISION=int8 SEARCH_LEAN=1
 broken 'the padding is forgotten' test_shared 's/k \* shared + 4,/k * shared,/'
 broken 'a group is in one tile only' test_shared 's/(h->x->largest + 30) \/ 32 + 1/1/'
