@@ -80,8 +80,7 @@
        normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64), and is halved
        while the GPU has too little memory. The device's primary context is used, the caller's current one restored.
        After an error that cannot be cleared (a lost device) every call on the handle fails.
-       tools/gpu/README.md tells what has run on which GPU, and how fast. INT8's latest fix and the newest kernels have
-       not: use INT8 on the CPU.
+       tools/gpu/README.md lists what has run on a GPU, and how fast. INT8's fix has not: use INT8 on the CPU.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
@@ -759,8 +758,7 @@ typedef struct reid_index reid_index;
    Parameters      desc: device, device_index, the fields about kernels, cpu_isa, threads, parallel_fn, memory_limit,
                    allocator, log and error. REID_DEVICE_AUTO uses a GPU, if it can, for galleries of 2^24 values or
                    more; memory_limit includes device memory. A network's pack contains the kernels for its embeddings.
-                   precision: REID_INT8 and REID_FP16 choose the copy of the rows that a GPU reads first, bytes or
-                   halves; for all others it chooses. Bytes may be all that its memory holds. Results are the same.
+                   precision: for REID_INT8 a GPU reads a copy of the rows as bytes first, for REID_FP16 as halves.
                    rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
@@ -2846,7 +2844,6 @@ static int reid__add_image(reid__plan *p, int k, int stride) {
     return id;
 }
 
-/* Whether the operation reads the image. */
 static int reid__is_stem(const reid__plan *p, const reid__op *op) {
     return op->kind == REID__CONV && p->buffers[op->in].c == 3;
 }
@@ -3228,7 +3225,6 @@ static int reid__plan_expand(reid__plan *p, const reid__arch *arch, int height, 
     return !p->overflow;
 }
 
-/* The whole plan. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head, const reid__projection *projection) {
     if (!reid__plan_expand(p, arch, height, width, last_stride, head, projection)) return 0;
@@ -6477,7 +6473,6 @@ REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format
     t->length += (size_t)n < left ? (size_t)n : left - 1;
 }
 
-/* A GPU with its driver. */
 typedef struct reid__device {
     reid__driver cu;
     int version, number, index;   /* of the driver; the driver's number for device `index` */
@@ -6892,7 +6887,7 @@ static void reid__cache_store(reid__jit *j, const reid__program *p) {
 /* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
        reid tiles 1
        sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 pair,64x128 41250
-   The last number is nanoseconds. Valid: it begins with that line, and the others are complete, with eight words. */
+   The last number is nanoseconds. Valid: it begins with that line; others are complete, with eight words. */
 static int reid__tiles_valid(const char *text, size_t size) {
     static const char first[] = "reid tiles 1\n";
     if (strlen(text) != size || strncmp(text, first, sizeof first - 1) != 0) return 0;
@@ -7929,8 +7924,7 @@ static double reid__launch_bytes(const reid__gpu_plan *g, int index) {
 
 /* Clocks of a tile's products for `slices` slices of n channels. */
 static double reid__product_clocks(const reid__wgmma_tile *t, int slices, int n, const reid__pace *p) {
-    double slice = t->bm / 64 * n * t->row / (2 * 256 * 16 / p->m64n256k16); /* t->row: bytes of one operand */
-    return slices * (p->slice + slice);
+    return slices * (p->slice + t->bm / 64 * n * t->row / (2 * 256 * 16 / p->m64n256k16)); /* row: of one operand */
 }
 
 /* Clocks until a tile's outputs are stored, including its residual, sums of rows and the other blocks' parts of K. */
@@ -7956,9 +7950,8 @@ static double reid__wgmma_clocks(const reid__gpu_plan *g, int index, const reid_
     double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
     double products = reid__product_clocks(t, chunks, t->bn, p) + reid__product_clocks(t, more, 128, p);
     double store = reid__store_clocks(g, index, t, p), first = fmax(copies, products);
-    double waves = floor((tiles - 1) / floor(processors / t->split));
+    double waves = floor((tiles - 1) / floor(processors / t->split)), start = first + (t->stem ? p->stem : 0);
     double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
-    double start = first + (t->stem ? p->stem : 0);
     if (t->groups == 2) return waves * fmax(copies + idle, products + store) + start + store;
     return waves * fmax(products / 2 + store, first) + start + 2 * store;
 }
@@ -9275,7 +9268,6 @@ typedef struct reid__tally {
     double most, sum, best[REID_MAX_TOP];
 } reid__tally;
 
-/* The memory of one thread. */
 typedef struct reid__scan {
     float *limits;        /* [padded queries]: least FP32 score of a candidate */
     float *scores;        /* (REID__BLOCK, width) */
@@ -9679,7 +9671,6 @@ static void reid__next_chunk(reid__search_chunk *h, int first, int n) {
     if (h->calls->each) h->kept = first;
 }
 
-/* Candidates that a thread keeps for a query. */
 static size_t reid__candidates_for(const reid__search_chunk *h) {
     return h->units - h->k < REID__SLACK ? h->units : h->k + REID__SLACK;
 }
@@ -9718,9 +9709,8 @@ typedef struct reid__gpu_index {
     reid__step queries, products, best; /* kernels; products: reid_search, of products.bn queries */
     reid__address memory;               /* one block; arguments has addresses in it */
     reid__search_arguments arguments;   /* the arguments that all searches share */
-    int most, hopper, bytes, lean;      /* queries at a time; `products` uses Hopper's instructions; it reads bytes; */
-                                        /* there are only bytes */
-    int parts;                          /* of the last search's arguments */
+    int most, parts;                    /* queries at a time; parts of the last search's arguments */
+    int hopper, bytes, lean;            /* `products` uses Hopper's instructions; reads bytes; there are only bytes */
     unsigned char *pinned;              /* rows or hits during a copy: numbers of hits, and at `hits` the hits */
     const reid__search_hit *hits;
     size_t pinned_bytes, depth;         /* depth: dim, padded */
@@ -9778,22 +9768,19 @@ static double reid__to_bytes(const float *row, size_t dim, uint8_t *bytes, float
 }
 
 /* Whether the GPU reads bytes first, half of the memory, though they leave more rows to be scored. If precision does
-   not say so, it does unless they leave much out of one of 256 rows, or do not fit beside rows of halves. */
-static int reid__bytes_pay(const reid_index *x, const reid_desc *desc, const reid__device *d) {
-    size_t dim = (size_t)x->rows.dim, step = x->rows.count / 256 + 1, free_bytes = 0, all;
+   not say so, it does unless they leave much out of one of 256 rows. */
+static int reid__bytes_pay(const reid_index *x, const reid_desc *desc, int arch) {
+    size_t dim = (size_t)x->rows.dim, step = x->rows.count / 256 + 1;
     float scale, *row = x->wide;
     uint8_t *bytes = (uint8_t *)(row + dim);
-    if (d->arch < 80 || desc->precision == REID_FP16) return 0;
-    if (desc->precision == REID_INT8) return 1;
-    if (x->rows.dim < 64) return 0;
+    if (arch < 80 || desc->precision == REID_FP16) return 0;
+    if (desc->precision == REID_INT8 || x->rows.dim < 64) return desc->precision == REID_INT8;
     for (size_t i = 0; i < x->rows.count; i += step) {
         const float *from = reid__row(x, i, row);
         if (reid__to_bytes(from, dim, bytes, &scale) > REID__REST * sqrt(reid__exact_dot(from, from, x->rows.dim)))
             return 0;
     }
-    size_t needed = x->rows.count * (size_t)reid__search_depth(x->rows.dim, 1) * 3 + 2 * REID__GPU_MEMORY;
-    if (!x->rows.halves) return 1;
-    return needed <= reid__memory_left(x) && d->cu.MemGetInfo(&free_bytes, &all) == 0 && needed <= free_bytes;
+    return 1;
 }
 
 /* Sets the sizes of the copies, and all addresses in a block at `base`; returns its bytes. */
@@ -9907,7 +9894,7 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
 /* Sets the sizes. A GPU has memory for as many queries as REID__GPU_MEMORY allows, at least 16. */
 static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s, const reid_desc *desc) {
     reid__search_arguments *a = &s->arguments;
-    s->bytes = reid__bytes_pay(x, desc, &s->device);
+    s->bytes = reid__bytes_pay(x, desc, s->device.arch);
     size_t padded = (x->rows.count / 128 + 1) * 128, tiles = padded / REID__TILE_ROWS;
     s->depth = (size_t)reid__search_depth(x->rows.dim, s->bytes);
     int exponent = 0;
