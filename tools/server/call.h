@@ -18,7 +18,7 @@ typedef enum call_kind {
 
 typedef struct call call;
 
-/* Called once, on one of the service's or a queue's threads, when the answer is complete; then the call may be freed. */
+/* Called once, on a thread of the service or of a queue, when the answer is complete; then the call may be freed. */
 typedef void (*call_done_fn)(call *c, void *user);
 
 struct call {

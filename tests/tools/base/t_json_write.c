@@ -3,7 +3,8 @@
    end the program.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/base/t_json_write.c tools/base/json_write.c tools/base/json.c
-      tools/base/text.c tools/base/decimal.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_json_write -lcmocka -lm */
+      tools/base/text.c tools/base/decimal.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_json_write
+      -lcmocka -lm */
 #include "base/json.h"
 #include "base/json_write.h"
 #include <float.h>

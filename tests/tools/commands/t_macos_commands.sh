@@ -34,7 +34,8 @@ done
 # Planted bugs: what macOS lacks, and what its compiler warns of.
 compile() { # compile SOURCE: with the options of make macos
     "$python" -m ziglang cc -target aarch64-macos -std=c99 -DREID_NO_CUDA -DREID_NO_HTTP -Itools/macos/include \
-        -Ibuild/macos/include -I. -Itools -include macos/posix.h -Wall -Wextra -Wconversion -Werror -c "$1" -o "$out/bug.o"
+        -Ibuild/macos/include -I. -Itools -include macos/posix.h -Wall -Wextra -Wconversion -Werror -c "$1" \
+        -o "$out/bug.o"
 }
 bug() { # bug WHAT FILE WANTED SED_SCRIPT
     plant_in "$2" "$out/bug.c" "$4" || bad "$1: the pattern matches nothing in $2"

@@ -1,5 +1,5 @@
-/* In place of macOS's semaphore.h, whose sem_init always fails: a semaphore is a pipe, and its value the number of bytes
-   in it. sem_post may be called by a signal handler, as POSIX demands. */
+/* In place of macOS's semaphore.h, whose sem_init always fails: a semaphore is a pipe, and its value the number of
+   bytes in it. sem_post may be called by a signal handler, as POSIX demands. */
 #ifndef REID_MACOS_SEMAPHORE_H
 #define REID_MACOS_SEMAPHORE_H
 
