@@ -2959,6 +2959,7 @@ DEVICE float product_of(sum_t sum, float) { return sum; }
 /* v: the best products of a thread's rows with N queries. Lanes whose numbers are equal modulo 4 have other rows of the
    same queries; afterwards each has the best of all rows for N / 8 of the queries, from the one that is returned on. */
 template <int N> DEVICE int best_of_rows(float (&v)[N]) {
+    static_assert(N % 8 == 0, "a lane keeps an eighth of the queries");
     int first = 0;
 #pragma unroll
     for (int offset = 4, half = N / 2; offset < 32; offset *= 2, half /= 2) {

@@ -9,7 +9,9 @@
 #include "../lib/test_net.h"
 #include <setjmp.h>
 #include <cmocka.h>
+#ifndef _WIN32
 #include <dlfcn.h>
+#endif
 #include <sys/wait.h>
 #include "../lib/test_util.h"
 #include "../lib/fp.h"
@@ -176,14 +178,16 @@ static void free_bed(bed *b) {
     free(b->rows), free(b->queries), free(b->halves), free(b->groups), free(b->want), free(b->found);
 }
 
-/* Has the emulator refuse memory once. */
+/* Has the emulator, of which there is none for Windows, refuse memory once. */
 static void refuse_memory(void) {
+#ifndef _WIN32
     void (*refuse)(const char *), *symbol, *driver = dlopen("libcuda.so.1", RTLD_NOW);
     assert_non_null(driver);
     symbol = dlsym(driver, "reid_emulator_fail");
     assert_non_null(symbol);
     memcpy(&refuse, &symbol, sizeof refuse); /* ISO C has no cast to a function pointer */
     refuse("cuMemAlloc:1:2");
+#endif
 }
 
 static reid_index *open_index(const bed *b, reid_desc *desc) {

@@ -419,8 +419,8 @@ int main(void) {
     test_normalise(1280, 0, 0, 1);
     for (int raw = 0; raw < 2; raw++)
         for (int flip = 0; flip < 2; flip++) test_normalise(512, raw, flip, flip);
-    test_search(3, 5, 96, 16);
-    test_search(1, 16, 32, 16);
+    test_search(3, 5, 96, 32);
+    test_search(1, 16, 32, 32);
     test_search(2, 130, 160, 64);
     free(kernels_text);
     return emu_done("kernels_rest");

@@ -203,7 +203,7 @@ plant rest "a sum read before all have added" '/sum_of_all(float4 mine)/,/^}/ s/
 plant rest "all channels normalised" 's/if (c \/ 16 \* 16 < NORMED)/if (c < C)/'
 plant rest "a product of keys read before it is there" '/^reid_nonlocal/,$ s/__syncthreads();//'
 plant rest "half of a tile's rows" \
-    '/ DEVICE void store_maxima/,/^};/ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
+    '/ DEVICE int best_of_rows/,/^}/ s/offset < 32;/offset < 16;/'
 plant rest "a slice of rows multiplied before it has arrived" \
     's/cp_async_wait<stages - 2>/cp_async_wait<stages - 1>/'
 plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
