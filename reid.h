@@ -106,9 +106,12 @@
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
-                 reid__instance_part with -ibn, after conv1 of a block: the first 64 channels in layer2.1 (28, 28, 128)
+                 reid__instance_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
+                                     the first 64 channels by the mean and variance of its 784 pixels
                  reid__nonlocal_part with -nl, after layer2.2: computes from theta, phi and g, each (28, 28, 1), what
                                      each pixel takes from all 784; NL_2.0.W expands that to (28, 28, 512)
+                                     In efficientnet_v2_s, one 3 x 3 convolution expands, features.2.0 from (112, 112,
+                                     24) to (56, 56, 96), and a 1 x 1 projects to (56, 56, 48)
            reid__normalise           divides by the length: 2048 floats of unit length
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
          reid__gpu_embed             takes desc.batch images at a time, and fills one slot while the GPU computes one
@@ -2755,7 +2758,6 @@ typedef struct reid__plan {
     reid__buffer buffers[REID__MAX_BUFFERS];
 } reid__plan;
 
-/* One tensor that an operation needs. */
 typedef struct reid__needed_tensor { char name[REID__NAME + 16]; int ndim; size_t shape[4]; } reid__needed_tensor;
 
 static int reid__padded(int channels) { return reid__round_up(channels, REID__LANES); }
@@ -9247,7 +9249,6 @@ struct reid_index {
     size_t gpu_bytes;
 };
 
-/* A unit that may be among the best. */
 typedef struct reid__candidate {
     double score;   /* valid if `exact` */
     float near;     /* its score in FP32 */
@@ -9276,7 +9277,6 @@ typedef struct reid__scan {
     struct reid__candidate *full; /* [cap], in a mutual search: a deferred list while it is pruned */
 } reid__scan;
 
-/* A call of reid_search, or of a grouping. */
 typedef struct reid__search_call {
     const reid_search_desc *d;
     const float *queries;
@@ -9922,11 +9922,11 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     reid__device *d = &s->device;
     reid_result r = reid__device_open(d, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, d->arch, d->version, e);
+    if (r == REID_OK) reid__gpu_index_sizes(x, s, desc);
+    if (r == REID_OK && reid__search_program(&j, x->rows.dim, s->bytes)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(d, e);
     if (r == REID_OK) {
-        reid__gpu_index_sizes(x, s, desc);
-        if (reid__search_program(&j, x->rows.dim, s->bytes)) r = reid__jit_build(&j, x->threads, e);
-        if (r == REID_OK) r = reid__gpu_index_load(x, &j, e);
+        r = reid__gpu_index_load(x, &j, e);
         reid__gpu_leave(d);
     }
     reid__jit_free(&j);

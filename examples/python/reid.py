@@ -1035,7 +1035,7 @@ def _run(command: Optional[PathLike], folder: str, *arguments: str) -> Tuple[str
 
 
 def _words(name: str, values: Any, count: int) -> Optional[List[str]]:
-    """Returns a text for each row; None if there are none."""
+    """Returns the values as a list of texts, one for each row, or None if no values were given."""
     if values is None:
         return None
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
