@@ -3094,7 +3094,7 @@ static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
     if (op->residual != REID__NONE || op->scale != REID__NONE || p->buffers[op->in].c == 3) return 0;
-    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 512 && op->oc % (2 * REID__LANES) == 0 &&
+    return reid__min(op->ic, op->oc) >= 32 && reid__max(op->ic, op->oc) <= 512 && op->oc % (2 * REID__LANES) == 0 &&
            tiles >= REID__TILES && 8 * tiles <= op->oh * op->ow;
 }
 
