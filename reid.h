@@ -3089,7 +3089,7 @@ static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, but its weights, kept half transformed,
    are twice as large. It pays if it saves at least half of the multiplications, counting tiles that extend past the
    edge, and if one image has enough tiles to make up for the weights, which are read again for every batch: measured
-   with 64 to 512 channels, in whole panels. The batch size is not considered, because it must not change the bits. */
+   with 32 to 512 channels, in whole panels. The batch size is not considered, because it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
@@ -3555,7 +3555,7 @@ static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__SHORT_LINE 8 /* lines of fewer pixels are computed several at a time, */
 #define REID__LINES_PIXELS 24 /* so that together they have at least this many pixels */
-#define REID__FETCH 8 /* a tile fetches after each 8 inputs, in half panels after 16, and after the last full turn */
+#define REID__FETCH 4 /* steps after which a tile fetches */
 #define REID__FEW_TILES 6 /* up to this many tiles of a panel fetch the next panel into L1; more fetch it into L2 */
 #define REID__DOTS 4          /* inner products that are computed together, */
 #define REID__DOTS_AHEAD 1024 /* and floats from those in use to those being fetched for them */
@@ -5375,13 +5375,10 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__STEP REID__PICK(1, 2, 4) /* inputs of a pixel that one multiply-add of tile takes */
 #define REID__SUM REID__PICK(REID__V, REID__V, REID__I) /* the sums of a tile */
 #define REID__START(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__OF(set1_epi32)(0))
-#define REID__WEIGHTS(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__ILOAD(p))
 #define REID__ADD(a, b, c) REID__PICK(, , int16 ? REID__DOT_INT16(a, b, c) :) REID__DOT(a, b, c)
 #define REID__OWN(name) REID__PICK(REID__F(name), REID__F(name), NULL) /* functions that INT8's networks do not need */
-#define REID__OF_INT8(name) REID__PICK(NULL, NULL, REID__F(name))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
-#define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
 #ifndef REID__INPUT
 #define REID__INPUT(p) REID__PICK(REID__SET1(*(p)), , REID__OF(set1_epi32)(reid__group(p)))
 #endif
@@ -5427,7 +5424,7 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
-    if (added == 2) v = REID__FMA(REID__SIGNED(residual), residual_scale, v);
+    if (added == 2) v = REID__FMA(REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(residual))), residual_scale, v);
     v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to the range of a byte */
     REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
@@ -5481,39 +5478,42 @@ REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int
     REID__UNROLL for (ptrdiff_t at = 0; at < bytes; at += 64) __builtin_prefetch(residual + at, 0, 3);
 }
 
-/* Multiplies mr pixels by nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads
-   nv weight vectors and mr inputs for mr * nv multiply-adds. Between steps it prefetches later weights and two rows of
-   outputs, a few cache lines at a time, so as not to hold up the current loads. In bf16 a step takes two inputs, in
-   INT8 four, and the padding of their run is skipped. int16: a step's four bytes are two INT16. */
+/* A step of tile: nv vectors of weights times mr inputs. int16: its four bytes are two INT16, which only INT8 has. */
+REID__INLINE void REID__F(step)(REID__SUM (*acc)[REID__NV], const REID__T *const *a, ptrdiff_t k, const float *b,
+                                const int mr, const int nv, const int int16) {
+    REID__SUM w[REID__NV];
+    (void)int16;
+    REID__EACH(j, nv) w[j] = REID__PICK(REID__LOAD, REID__LOAD, REID__ILOAD)(b + j * REID__W);
+    REID__EACH(r, mr) {
+        REID__SUM x = REID__INPUT(a[r] + k);
+        REID__EACH(j, nv) acc[r][j] = REID__ADD(x, w[j], acc[r][j]);
+    }
+}
+
+/* Multiplies mr pixels by nv vectors of output channels: mr * nv sums stay in registers over all of K. Every few steps
+   it prefetches later weights and a row of outputs, a few cache lines at a time, so as not to hold up current loads.
+   These steps are written out, because a loop of their own would reload the rows' addresses at each of its starts. In
+   bf16 a step takes two inputs, in INT8 four, and the padding of their run is skipped. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv, const int int16) {
     REID__SUM acc[REID__MR][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
-    const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* each turn reads the same amount of b */
-    const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
+    const uintptr_t pace = (uintptr_t)(REID__FETCH * nv * REID__W) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
-    (void)int16; /* only INT8 has such steps */
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
     REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
+        ptrdiff_t k = 0;
         REID__EACH(r, mr) a[r] = (const REID__T *)reid__run_at(t, r, tap);
-        for (ptrdiff_t k = 0; k < kc;) {
-            for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) {
+        for (; kc - k >= REID__FETCH * REID__STEP; k += REID__FETCH * REID__STEP, b += REID__FETCH * nv * REID__W) {
+            for (uintptr_t end = ahead + pace; ahead < end; ahead += 64)
                 if (t->fetch_divisor <= REID__FEW_TILES) __builtin_prefetch((const void *)ahead, 0, 3);
                 else __builtin_prefetch((const void *)ahead, 0, 2);
-            }
-            for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
-            const ptrdiff_t end = kc - k < 2 * turn ? kc : k + turn;
-            for (; k < end; k += step, b += nv * REID__W) {
-                REID__SUM w[REID__NV];
-                REID__EACH(j, nv) w[j] = REID__WEIGHTS(b + j * REID__W);
-                REID__EACH(r, mr) {
-                    REID__SUM x = REID__INPUT(a[r] + k);
-                    REID__EACH(j, nv) acc[r][j] = REID__ADD(x, w[j], acc[r][j]);
-                }
-            }
+            if (row < mr) REID__F(fetch_row)(t, row++, nv);
+            REID__EACH(i, REID__FETCH) REID__F(step)(acc, a, k + i * REID__STEP, b + i * nv * REID__W, mr, nv, int16);
         }
+        for (; k < kc; k += REID__STEP, b += nv * REID__W) REID__F(step)(acc, a, k, b, mr, nv, int16);
     }
 #ifdef REID__INT8
     const int added = REID__F(added)(t), is_signed = t->is_signed;
@@ -6276,13 +6276,13 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
         /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
-        /* int16 */ {REID__MR, REID__OF_INT8(int16_product), NULL, NULL}, /* narrow */ {__VA_ARGS__},                  \
-        REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__OWN(instance),            \
-        REID__SHARED(nonlocal), REID__SHARED(squeeze),                                                                 \
-        REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
+        /* int16 */ {REID__MR, REID__PICK(NULL, NULL, REID__F(int16_product)), NULL, NULL},                            \
+        /* narrow */ {__VA_ARGS__}, REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool),     \
+        REID__OWN(instance), REID__SHARED(nonlocal), REID__SHARED(squeeze), REID__OWN(scale),                          \
+        REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),                           \
         REID__MAKES ? REID__SHARED(winograd_make) : NULL, REID__SHARED(winograd_product), REID__SHARED(winograd_out),  \
-        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
-        REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
+        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)}, REID__SHARED(widen),    \
+        REID__SHARED(dots), REID__SHARED(maxima)}
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)

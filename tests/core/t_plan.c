@@ -412,6 +412,8 @@ static void test_winograd(void **state) {
     assert_int_equal(winograd("resnet50", 32, 32, 2), 3);
     assert_int_equal(winograd("resnet50", 32, 16, 2), 0);
     assert_int_equal(winograd("efficientnet_b0", 224, 224, 2), 0);
+    assert_int_equal(winograd("miewid", 440, 440, 2), 3 + 4 + 4); /* from 32 channels on */
+    assert_int_equal(winograd("efficientnet_v2_s", 224, 224, 2), 3 + 3); /* its first stage has 24 */
 }
 
 /* --- a GPU's tiles --- */
