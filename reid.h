@@ -118,7 +118,7 @@
            reid__slot_submit         queues everything that follows, and returns while the GPU works:
              reid__slot_fill         copies the pixels (480, 640, 3) to memory that the GPU reads
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
-             reid__gpu_resize        kernels reid_taps, reid_resize_x, reid_resize_y: (224, 224, 3) bytes, as on the CPU
+             reid__gpu_resize        kernel reid_resize: (224, 224, 3) bytes, as on the CPU
              reid__gpu_capture       recorded the next steps in a CUDA graph when the handle was created:
                  reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
                  reid__gpu_run_op    one kernel for each operation, with the shapes above; the embedding is in floats
@@ -6928,21 +6928,18 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(double, scale) V(double, support) V(double, shrink) V(long long, resized) V(long long, skipped) V(int, source)   \
     V(int, count)               /* lines: columns or rows of the crop */                                               \
     V(int, filter)              /* 0 bilinear, 1 bicubic */                                                            \
-    V(int, most)                /* taps reserved for each line */
+    V(int, most)                /* taps of a line, at most */
 #define REID__GPU_PICTURE(P, V, S) /* one image of a batch */                                                          \
     V(long long, pixels)        /* offset of the box's first pixel in the staging block, bytes */                      \
-    V(long long, rows)          /* offset of its resized columns, (source rows, width, 3) bytes */                     \
-    V(long long, taps)          /* its first tap: taps of all columns, then of all rows of the crop */                 \
     V(int, stride)              /* bytes from source row to source row */                                              \
     V(int, bytes)               /* of a pixel; 0: resized by the CPU, with (height, width, RGB) at `pixels` */         \
-    V(int, r) V(int, g) V(int, b) V(int, pad) /* positions of the channels in a pixel */                               \
+    V(int, r) V(int, g) V(int, b) /* positions of the channels in a pixel */                                           \
+    V(int, columns) V(int, lines) V(int, pad) /* pixels of a tile of the view, see reid__resize_tile */                \
     S(gpu_axis, x) S(gpu_axis, y)
-#define REID__GPU_WINDOW(P, V, S) V(int, first) V(int, end) /* the source pixels first ... end - 1 of one line */
-#define REID__RESIZE_ARGUMENTS(P, V, S) /* reid_taps, reid_resize_x, reid_resize_y */                                  \
+#define REID__RESIZE_ARGUMENTS(P, V, S)                                                                                \
     P(const unsigned char, staging) P(const gpu_picture, pictures) /* one for each image */                            \
-    P(gpu_window, windows)      /* (images, width + height) */                                                         \
-    P(int, taps) P(unsigned char, rows) P(unsigned char, view) /* view: (images, height, width, RGB) */                \
-    V(int, width) V(int, height) V(int, flip) /* flip: reid_resize_y mirrors left to right */
+    P(unsigned char, view)      /* (images, height, width, RGB) */                                                     \
+    V(int, width) V(int, height) V(int, flip) /* flip: mirrors left to right */
 #define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
     P(const unsigned char, view) P(const float, lut) /* lut: (3, 256), from pixels, in the order of the channels */    \
     P(value_t, image) V(int, bgr) V(int, images) /* the network's input */
@@ -7025,8 +7022,8 @@ static const char *reid__tiles_read(reid__jit *j) {
 
 /* X(name, bytes, members) for all structures; those that others contain come first. */
 #define REID__CONTRACT(X)                                                                                              \
-    X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 160, REID__GPU_PICTURE) X(gpu_window, 8, REID__GPU_WINDOW)          \
-    X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
+    X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 152, REID__GPU_PICTURE)                                             \
+    X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
     X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
@@ -7452,7 +7449,9 @@ static void reid__jit_free(reid__jit *j) {
 #endif
 #define REID__GPU_ALIGN 256    /* bytes: alignment in device memory */
 #define REID__PICTURE_PIXELS 2 /* room for an uploaded image, in sizes of the network's input */
-#define REID__PICTURE_TAPS 16  /* room for its filter taps, per row and column of the input */
+#define REID__RESIZE_COLUMNS 64 /* the largest tile of reid_resize, */
+#define REID__RESIZE_LINES 16
+#define REID__RESIZE_SHARED 40960 /* and the bytes of its shared memory */
 #define REID__PACK_EACH 16     /* weights that a thread packs */
 #define REID__FACTORS ((size_t)65536) /* bytes: batch norm's factors for 8192 channels, more than any operation has */
 
@@ -7472,7 +7471,7 @@ typedef struct reid__step {
 
 /* Launches that do not belong to an operation. */
 typedef enum reid__extra {
-    REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
+    REID__EXTRA_RESIZE, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
     REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
     REID__EXTRA_PACK_FLOAT, /* weights in FP32 */
@@ -7520,7 +7519,6 @@ typedef struct reid__gpu_lane {
     reid__address view;               /* (batch, height, width, 3) uint8: the resized images */
     reid__address parts;              /* the input of reid_join */
     reid__address full;               /* INT8: (batch) uint32: number of saturated outputs, see reid__counts_clipped */
-    reid__address rows, windows, taps;
     reid__address mirrored;           /* (batch, dim) floats: the embedding of the first pass of a flip */
     reid__address memory;             /* the block that all of these are in */
     unsigned char *pinned;            /* the slots' host and result point into this */
@@ -7537,7 +7535,7 @@ typedef struct reid__gpu {
     reid__gpu_lane *lanes;
     int lane_count, overlap;          /* overlap: a kernel may start before the previous one ends */
     int sync;                         /* REID_SYNC=1: no graphs, and a wait after each launch */
-    size_t staging, rows, taps;       /* per lane: bytes of a slot and of `rows`, number of taps */
+    size_t staging;                   /* bytes of a slot */
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
 
@@ -8172,12 +8170,12 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
 
 /* Sets a launch that belongs to no operation. Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
-    static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
-                                                        "reid_normalise", "reid_pack", "reid_pack"};
+    static const char *const functions[REID__EXTRAS] = {"reid_resize", "reid_input", "reid_normalise", "reid_pack",
+                                                        "reid_pack"};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
     s->function = functions[which], s->threads = 256;
-    if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
     s->shared = which == REID__EXTRA_UNIT ? 2048 : 0;
+    if (which == REID__EXTRA_RESIZE) s->shared = REID__RESIZE_SHARED, reid__option(p, "-DREID_RESIZE");
     if (which == REID__EXTRA_INPUT)
         reid__option(p, "-DREID_INPUT -DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d",
                      g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
@@ -8787,10 +8785,9 @@ static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     const reid__gpu_plan *g = &gpu->plan;
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float), used = 0;
     size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch;
-    size_t height = (size_t)g->plan->height, width = (size_t)g->plan->width, view = height * width * 3 * batch;
-    gpu->rows = reid__gpu_aligned(view * REID__PICTURE_PIXELS);
-    gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + gpu->rows;
-    gpu->taps = batch * (height + width) * REID__PICTURE_TAPS;
+    size_t view = (size_t)g->plan->height * (size_t)g->plan->width * 3 * batch;
+    gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture));
+    gpu->staging += reid__gpu_aligned(view * REID__PICTURE_PIXELS);
     size_t arena = reid__gpu_place(&used, room);
     for (int i = 0; i < g->plan->buffer_count; i++) {
         REID_ASSERT((g->offset[i] + g->size[i]) * batch <= room);
@@ -8798,9 +8795,6 @@ static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     }
     l->parts = reid__gpu_carve(l->memory, &used, g->parts * batch), gpu->lane_activations = used;
     l->view = reid__gpu_carve(l->memory, &used, view);
-    l->rows = reid__gpu_carve(l->memory, &used, gpu->rows);
-    l->windows = reid__gpu_carve(l->memory, &used, (height + width) * batch * sizeof(reid__gpu_window));
-    l->taps = reid__gpu_carve(l->memory, &used, gpu->taps * sizeof(int32_t));
     l->mirrored = reid__gpu_carve(l->memory, &used, g->flip ? result : 0);
     l->full = reid__gpu_carve(l->memory, &used, full);
     for (int i = 0; i < 2; i++) l->slots[i].staging = reid__gpu_carve(l->memory, &used, gpu->staging);
@@ -8883,7 +8877,7 @@ typedef struct reid__filling {
     const reid_image *images; /* [count] */
     int first, count;
     int resized;              /* images that kernels resize; the others are uploaded as (height, width, RGB) */
-    size_t used, rows, taps;  /* so far of the staging memory, the lane's `rows`, its taps */
+    size_t used;              /* bytes of the staging memory so far */
     size_t read;              /* bytes of the images' pixels so far */
     int from, to, parts;      /* which images reid__picture_part copies, in how many parts */
     reid__team *team;
@@ -8907,6 +8901,19 @@ static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
            p->y.resized == p->y.count;
 }
 
+/* Chooses a tile of reid_resize that fits in its shared memory, as the kernel divides it. Returns whether one does. */
+static int reid__resize_tile(reid__gpu_picture *p) {
+    int columns = REID__RESIZE_COLUMNS, lines = REID__RESIZE_LINES;
+    for (;;) {
+        int rows = reid__min(p->y.most + (int)((lines - 1) * p->y.scale) + 2, p->y.source);
+        p->columns = columns, p->lines = lines;
+        if ((8 + 4 * p->x.most + 3 * rows) * columns + (8 + 4 * p->y.most) * lines <= REID__RESIZE_SHARED) return 1;
+        if (columns == 1) return 0;
+        if (4 * lines > columns && lines > 1) lines /= 2;
+        else columns /= 2;
+    }
+}
+
 /* Places image i. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
 static void reid__picture_place(reid__filling *f, int i) {
     const reid__gpu *g = f->g;
@@ -8922,14 +8929,11 @@ static void reid__picture_place(reid__filling *f, int i) {
     const reid__layout l = reid__layouts[image->format];
     to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
     to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-    size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, rows = (size_t)h * (size_t)p->width * 3;
-    size_t taps = (size_t)p->width * (size_t)to->x.most + (size_t)p->height * (size_t)to->y.most;
-    int fits = pixels + later <= g->staging - f->used && rows <= g->rows - f->rows && taps <= g->taps - f->taps;
-    fits = fits && !reid__is_view(to, image);
-    to->pixels = (int64_t)f->used, to->rows = (int64_t)f->rows, to->taps = (int64_t)f->taps;
+    size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes;
+    int fits = reid__resize_tile(to) && pixels + later <= g->staging - f->used && !reid__is_view(to, image);
+    to->pixels = (int64_t)f->used;
     to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
-    f->used += fits ? pixels : view, f->read += pixels;
-    if (fits) f->rows += rows, f->taps += taps, f->resized++;
+    f->used += fits ? pixels : view, f->read += pixels, f->resized += fits;
 }
 
 /* Copies the pixels of images, or resizes them here. There are no more parts than team members. */
@@ -8955,7 +8959,7 @@ static void reid__picture_part(void *task, int index) {
 
 static void reid__slot_place(reid__filling *f) {
     f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
-    f->rows = f->taps = f->read = 0, f->resized = 0;
+    f->read = 0, f->resized = 0;
     for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
@@ -8967,15 +8971,10 @@ static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
 
 /* Resizes the uploaded images to l->view; `flip` mirrors them. */
 static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, const reid__filling *f, int flip, reid_error *e) {
-    reid__slot *s = f->slot;
-    int n = f->count, windows = f->resized > 0 && !flip; /* they are the same for the mirrored views */
     int height = g->plan.plan->height, width = g->plan.plan->width;
-    reid__resize_arguments a = {s->staging, s->staging, l->windows, l->taps, l->rows, l->view, width, height, flip};
-    int64_t lines = reid__blocks(height + width, 256), pixels = reid__blocks((int64_t)height * width, 1024);
-    const reid__step *steps = g->plan.extra;
-    reid_result r = windows ? reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, &a, e) : REID_OK;
-    if (windows && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, &a, e);
-    return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, &a, e);
+    reid__resize_arguments a = {f->slot->staging, f->slot->staging, l->view, width, height, flip};
+    int tiles = reid__ceil_div(width, REID__RESIZE_COLUMNS) * reid__ceil_div(height, REID__RESIZE_LINES);
+    return reid__launch(g, &g->plan.extra[REID__EXTRA_RESIZE], tiles, f->count, l->stream, &a, e);
 }
 
 /* Fills a slot and uploads it; the lane's stream waits for it. */
@@ -9091,7 +9090,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
         int count = reid__graph_batch(reid__min(n - at, most));
-        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
+        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
         if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
         reid__slot_place(&f);
@@ -9119,7 +9118,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
                                         uint8_t *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid__slot *s = &l->slots[0];
-    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
+    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
     REID__TRY(reid__gpu_enter(&g->device, e));
     reid__slot_place(&f);

@@ -7,15 +7,13 @@
    Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
    With VALUE_BF16, read bf16 wherever a name or comment says f16, FP16 or half: the kernels are the same, sums fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
-   One -D chooses a program: a kernel's name in capitals; REID_RESIZE chooses the three from reid_taps to
-   reid_resize_y, REID_SEARCH the three of a search, and a convolution with APART includes reid_join.
+   One -D chooses a program: a kernel's name in capitals; REID_SEARCH chooses the three of a search, and a convolution
+   with APART includes reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
    reid_pack        | a weight tensor into a kernel's order    | in + out                  | 256        | none
-   reid_taps        | windows and weights of a resize          | out, 12 to 22 per weight  | 256        | none
-   reid_resize_x    | boxes to W columns, as Pillow rounds     | box + out, 6 per weight   | 256        | none
-   reid_resize_y    | those columns to H rows: the view        | in + out, 6 per weight    | 256        | none
+   reid_resize      | boxes to the view, as Pillow rounds      | box + out, 6 per weight   | 256        | see there
    reid_input       | the view, normalised, in a zero border   | in + out                  | 256        | none
    reid_conv_plain  | convolution as written: the reference    | 2K reads per output, 2MNK | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | 64 ... 128 | see below
@@ -566,17 +564,31 @@ extern "C" __global__ void reid_pack(const GRID_CONSTANT pack_arguments a) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    From boxes to the view, with Pillow's pixels: the integer arithmetic of >>image in reid.h, where the formulas are
-   explained, so that GPU and CPU compute the same. Images of a batch differ in size: blockIdx.y is the image, and its
-   threads stride over its pixels.
+   explained, so that GPU and CPU compute the same. Images of a batch differ in size: blockIdx.y is the image, whose
+   tiles of p.columns x p.lines pixels of the view the blocks share.
+
+       the box, where the tile's windows are              in shared memory                        the view
+       +------------------------+     along x, rounded     +-----------+     along y, rounded     +-----------+
+       |     source rows x      | -----------------------> | source    | -----------------------> | p.lines x |
+       |     source columns     |   taps of each column    | rows x    |   taps of each line      | p.columns |
+       +------------------------+                          | p.columns |                          +-----------+
+                                                           +-----------+
+   Source rows that the windows of two tiles share are resized along x for each of them: with 16 lines and a bicubic
+   filter, 1.25 times the work. In shared memory: the windows of a tile's columns and lines, their taps, and the source
+   rows. reid__resize_tile of reid.h chooses tiles for which it suffices.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_RESIZE
 #define TAP_BITS 22
 
-/* One direction of a resize and a centre crop, one image of the batch, and the source pixels that make up a line. */
+/* One direction of a resize and a centre crop, one image of the batch. */
 STRUCT(gpu_axis);
 STRUCT(gpu_picture);
-STRUCT(gpu_window);
-STRUCT(resize_arguments); /* of all three kernels */
+STRUCT(resize_arguments);
+
+/* The source pixels first ... end - 1 that make up one line. */
+struct resize_window {
+    int first, end;
+};
 
 /* The triangle, and Keys' cubic convolution with a = -1/2. */
 DEVICE double filter_at(int bicubic, double x) {
@@ -591,33 +603,22 @@ DEVICE double weight(const gpu_axis &a, double center, int at) {
     return filter_at(a.filter, __dmul_rn(__dadd_rn(__dsub_rn((double)at, center), 0.5), a.shrink));
 }
 
-/* A thread computes the window and the taps of one line: columns first, then rows. The sum of the weights is one chain
-   in their order, so every weight is computed twice. */
-extern "C" __global__ void reid_taps(const GRID_CONSTANT resize_arguments g) {
-    take_turn();
-    const int width = g.width, height = g.height;
-    const gpu_picture &p = g.pictures[blockIdx.y];
-    if (!p.bytes) return;
-    for (int line = blockIdx.x * blockDim.x + threadIdx.x; line < width + height; line += gridDim.x * blockDim.x) {
-        bool column = line < width;
-        int index = column ? line : line - width;
-        const gpu_axis a = column ? p.x : p.y;
-        int *to = g.taps + p.taps + (column ? 0 : (long long)width * p.x.most) + (long long)index * a.most;
-        long long at = a.skipped + index;
-        gpu_window w = {0, 0}; /* for padding: empty, at the end of the source next to it */
-        if (at >= a.resized) w.first = w.end = a.source;
-        if (at >= 0 && at < a.resized) {
-            double center = __dmul_rn(__dadd_rn((double)at, 0.5), a.scale), sum = 0.0;
-            w.first = max((int)__dadd_rn(__dsub_rn(center, a.support), 0.5), 0);
-            w.end = min((int)__dadd_rn(__dadd_rn(center, a.support), 0.5), a.source);
-            for (int i = w.first; i < w.end; i++) sum = __dadd_rn(sum, weight(a, center, i));
-            for (int i = w.first; i < w.end; i++) { /* to fixed point, rounding half away from zero */
-                double tap = __dmul_rn(__ddiv_rn(weight(a, center, i), sum), (double)(1 << TAP_BITS));
-                to[i - w.first] = (int)(tap < 0.0 ? __dsub_rn(tap, 0.5) : __dadd_rn(tap, 0.5));
-            }
-        }
-        g.windows[(long long)blockIdx.y * (width + height) + line] = w;
+/* The window of one line, and its taps, `apart` from one to the next. The sum of the weights is one chain in their
+   order, so every weight is computed twice. */
+DEVICE resize_window set_taps(const gpu_axis &a, int index, int *to, int apart) {
+    long long at = a.skipped + index;
+    resize_window w = {0, 0}; /* for padding: empty, at the end of the source next to it */
+    if (at >= a.resized) w.first = w.end = a.source;
+    if (at < 0 || at >= a.resized) return w;
+    double center = __dmul_rn(__dadd_rn((double)at, 0.5), a.scale), sum = 0.0;
+    w.first = max((int)__dadd_rn(__dsub_rn(center, a.support), 0.5), 0);
+    w.end = min((int)__dadd_rn(__dadd_rn(center, a.support), 0.5), a.source);
+    for (int i = w.first; i < w.end; i++) sum = __dadd_rn(sum, weight(a, center, i));
+    for (int i = w.first; i < w.end; i++, to += apart) { /* to fixed point, rounding half away from zero */
+        double tap = __dmul_rn(__ddiv_rn(weight(a, center, i), sum), (double)(1 << TAP_BITS));
+        *to = (int)(tap < 0.0 ? __dsub_rn(tap, 0.5) : __dadd_rn(tap, 0.5));
     }
+    return w;
 }
 
 /* Sums of weighted pixels. They begin with one half, so that shifting, which leaves 10 bits, rounds. */
@@ -630,49 +631,68 @@ DEVICE void store_rgb(unsigned char *to, rgb_sums s) {
     to[0] = round_sum(s.r), to[1] = round_sum(s.g), to[2] = round_sum(s.b);
 }
 
-/* A thread computes one pixel of a source row that the crop needs. */
-extern "C" __global__ void reid_resize_x(const GRID_CONSTANT resize_arguments g) {
-    take_turn();
-    const int width = g.width, height = g.height;
-    const gpu_picture p = g.pictures[blockIdx.y];
-    if (!p.bytes) return;
-    const gpu_window *columns = g.windows + (long long)blockIdx.y * (width + height), *lines = columns + width;
-    int at = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
-    int x = at % width, end = lines[height - 1].end;
-    for (int y = lines[0].first + at / width; y < end; y += step / width) { /* no product, which may exceed 31 bits */
-        const gpu_window w = columns[x];
-        const unsigned char *from = g.staging + p.pixels + (long long)y * p.stride + (long long)w.first * p.bytes;
-        const int *tap = g.taps + p.taps + (long long)x * p.x.most;
-        rgb_sums sums = one_half();
-        for (int i = w.first; i < w.end; i++, tap++, from += p.bytes)
-            sums.r += *tap * from[p.r], sums.g += *tap * from[p.g], sums.b += *tap * from[p.b];
-        store_rgb(g.rows + p.rows + ((long long)y * width + x) * 3, sums);
-        x += step % width;
-        if (x >= width) x -= width, y++;
+/* The view is (images, height, width, RGB), mirrored left to right if `flip`. */
+DEVICE unsigned char *view_at(const resize_arguments &g, int y, int x) {
+    return g.view + (((long long)blockIdx.y * g.height + y) * g.width + (g.flip ? g.width - 1 - x : x)) * 3;
+}
+
+/* An image that the CPU resized, or that has the view's size. */
+DEVICE void copy_view(const resize_arguments &g, const gpu_picture &p) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < g.width * g.height; i += gridDim.x * blockDim.x) {
+        const unsigned char *from = g.staging + p.pixels + (long long)i * 3;
+        unsigned char *to = view_at(g, i / g.width, i % g.width);
+        to[0] = from[0], to[1] = from[1], to[2] = from[2];
     }
 }
 
-/* A thread computes one pixel of the view, which is (images, height, width, RGB), mirrored left to right if `flip`. */
-extern "C" __global__ void reid_resize_y(const GRID_CONSTANT resize_arguments g) {
-    take_turn();
-    const int width = g.width, height = g.height;
-    const gpu_picture p = g.pictures[blockIdx.y];
-    const gpu_window *lines = g.windows + (long long)blockIdx.y * (width + height) + width;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < width * height; i += gridDim.x * blockDim.x) {
-        int y = i / width, x = i % width;
-        unsigned char *to = g.view + (((long long)blockIdx.y * height + y) * width + (g.flip ? width - 1 - x : x)) * 3;
-        if (!p.bytes) {
-            const unsigned char *from = g.staging + p.pixels + (long long)i * 3;
-            to[0] = from[0], to[1] = from[1], to[2] = from[2];
-            continue;
-        }
-        const gpu_window w = lines[y];
-        const unsigned char *from = g.rows + p.rows + ((long long)w.first * width + x) * 3;
-        const int *tap = g.taps + p.taps + (long long)width * p.x.most + (long long)y * p.y.most;
+/* A tile of at most p.columns x p.lines pixels, whose first is (x0, y0). taps_x is (taps, columns), so that neighbours
+   read neighbours, taps_y (lines, taps), and rows (source rows, columns, RGB). */
+DEVICE void resize_tile(const resize_arguments &g, const gpu_picture &p, int x0, int y0, int columns, int lines) {
+    resize_window *windows_x = reinterpret_cast<resize_window *>(shared), *windows_y = windows_x + p.columns;
+    int *taps_x = reinterpret_cast<int *>(windows_y + p.lines), *taps_y = taps_x + p.x.most * p.columns;
+    unsigned char *rows = reinterpret_cast<unsigned char *>(taps_y + p.y.most * p.lines);
+    for (int i = threadIdx.x; i < columns + lines; i += blockDim.x) {
+        int line = i - columns;
+        if (i < columns) windows_x[i] = set_taps(p.x, x0 + i, taps_x + i, p.columns);
+        else windows_y[line] = set_taps(p.y, y0 + line, taps_y + line * p.y.most, 1);
+    }
+    __syncthreads();
+    const int first = windows_y[0].first, end = windows_y[lines - 1].end;
+    for (int i = threadIdx.x; i < (end - first) * columns; i += blockDim.x) {
+        int y = first + i / columns, x = i % columns;
+        const resize_window w = windows_x[x];
+        const unsigned char *from = g.staging + p.pixels + (long long)y * p.stride + (long long)w.first * p.bytes;
+        const int *tap = taps_x + x;
         rgb_sums sums = one_half();
-        for (int k = w.first; k < w.end; k++, tap++, from += width * 3)
+        for (int k = w.first; k < w.end; k++, tap += p.columns, from += p.bytes)
+            sums.r += *tap * from[p.r], sums.g += *tap * from[p.g], sums.b += *tap * from[p.b];
+        store_rgb(rows + i * 3, sums);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < lines * columns; i += blockDim.x) {
+        int y = i / columns, x = i % columns;
+        const resize_window w = windows_y[y];
+        const unsigned char *from = rows + ((w.first - first) * columns + x) * 3;
+        const int *tap = taps_y + y * p.y.most;
+        rgb_sums sums = one_half();
+        for (int k = w.first; k < w.end; k++, tap++, from += columns * 3)
             sums.r += *tap * from[0], sums.g += *tap * from[1], sums.b += *tap * from[2];
-        store_rgb(to, sums);
+        store_rgb(view_at(g, y0 + y, x0 + x), sums);
+    }
+}
+
+extern "C" __global__ void reid_resize(const GRID_CONSTANT resize_arguments g) {
+    take_turn();
+    const gpu_picture p = g.pictures[blockIdx.y];
+    if (!p.bytes) {
+        copy_view(g, p);
+        return;
+    }
+    const int across = (g.width + p.columns - 1) / p.columns, down = (g.height + p.lines - 1) / p.lines;
+    for (int tile = blockIdx.x; tile < across * down; tile += gridDim.x) {
+        int x0 = tile % across * p.columns, y0 = tile / across * p.lines;
+        resize_tile(g, p, x0, y0, min(p.columns, g.width - x0), min(p.lines, g.height - y0));
+        __syncthreads(); /* before the next tile's windows replace these */
     }
 }
 #endif

@@ -1,6 +1,6 @@
-/* kernels_image.c: the resize kernels of reid_kernels.cu give the same bits as reid.h on the CPU: windows, taps, the
-   view, the network's input. Many images of odd sizes go through one launch, as in a batch. On the emulator; built and
-   run by tests/gpu/t_kernels.sh. */
+/* kernels_image.c: the resize of reid_kernels.cu gives the same bits as reid.h on the CPU: the view, the network's
+   input. Many images of odd sizes go through one launch, as in a batch. On the emulator; built and run by
+   tests/gpu/t_kernels.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -10,7 +10,6 @@
 /* The library's own struct, so that its layout is tested. */
 typedef reid__gpu_axis axis;
 typedef reid__gpu_picture picture;
-typedef reid__gpu_window window;
 
 /* An image and the box of it that is embedded; gap: bytes between its rows. */
 typedef struct source {
@@ -24,7 +23,7 @@ static const source sources[] = {
     {150, 2, REID_RGB8, 3, {0, 1, 149, 1}},    {37, 41, REID_GRAY8, 11, {0, 0, 37, 41}},
     {128, 72, REID_RGBA8, 0, {90, 20, 38, 52}}, {5, 4, REID_BGR8, 0, {1, 1, 3, 2}},
     {333, 251, REID_RGB8, 2, {10, 11, 301, 222}}, {2, 3, REID_RGB8, 0, {0, 0, 2, 3}},
-    {1, 1500, REID_GRAY8, 0, {0, 0, 1, 1500}}, {40, 40, REID_RGBA8, 4, {3, 2, 33, 33}},
+    {1, 3000, REID_GRAY8, 0, {0, 0, 1, 3000}}, {40, 40, REID_RGBA8, 4, {3, 2, 33, 33}},
 };
 enum { SOURCES = sizeof sources / sizeof *sources, RESIZED = 2, IMAGES = SOURCES + RESIZED };
 
@@ -83,7 +82,6 @@ typedef struct batch {
     reid__prep prep;
     picture pictures[IMAGES];
     bytes view[2], staging; /* [flip] */
-    int64_t rows, taps;     /* how many */
     size_t view_bytes;      /* of one image */
 } batch;
 
@@ -116,11 +114,9 @@ static void prepare(batch *b, const target *t, int random, unsigned *seed) {
         int row = s.box.width * l->bytes;
         p->bytes = l->bytes, p->r = l->r, p->g = l->g, p->b = l->b;
         p->stride = row + s.gap;
-        p->rows = b->rows, p->taps = b->taps;
         p->x = axis_of(&b->prep, s.box.width, s.box.height, b->prep.resize_edge, w);
         p->y = axis_of(&b->prep, s.box.height, s.box.width, b->prep.resize_edge, h);
-        b->rows += (int64_t)s.box.height * w * 3;
-        b->taps += (int64_t)w * p->x.most + (int64_t)h * p->y.most;
+        CHECK(reid__resize_tile(p));
 
         reid_image image = REID_INIT; /* of which the staging block has only the box */
         bytes pixels = bytes_of((size_t)((s.width * l->bytes + s.gap) * s.height));
@@ -143,74 +139,23 @@ static void prepare(batch *b, const target *t, int random, unsigned *seed) {
 
 static void release(batch *b) { free(b->view[0].at), free(b->view[1].at), free(b->staging.at); }
 
-/* Checks windows and taps of one direction of one image; returns the number of wrong ones. */
-static int wrong_taps(const axis *a, const window *windows, const int32_t *taps) {
-    reid__axis same;
-    reid__window w;
-    int wrong = 0;
-    memset(&same, 0, sizeof same);
-    reid__axis_init(&same, a->filter ? REID__BICUBIC : REID__BILINEAR, a->source, a->resized, a->count);
-    for (int i = 0; i < a->count; i++, taps += a->most) {
-        reid__window_init(&w, &same, i);
-        wrong += windows[i].first != w.first || windows[i].end != w.end || w.end - w.first > a->most;
-        for (int at = w.first; at < w.end; at++) wrong += taps[at - w.first] != reid__tap(&same, &w, at);
-    }
-    return wrong;
-}
-
-/* Source rows that no row of the crop needs stay unchanged. */
-static int wrong_rows(const batch *b, const window *windows, const uint8_t *rows) {
-    int wrong = 0, w = b->prep.width, h = b->prep.height;
-    for (int i = 0; i < IMAGES; i++) {
-        const picture *p = &b->pictures[i];
-        const window *lines = windows + i * (w + h) + w;
-        if (!p->bytes) continue;
-        for (int y = 0; y < p->y.source; y++) {
-            if (y >= lines[0].first && y < lines[h - 1].end) continue;
-            for (int at = 0; at < w * 3; at++) wrong += rows[p->rows + (int64_t)y * w * 3 + at] != 0x5a;
-        }
-    }
-    return wrong;
+static void run_resize(CUmodule program, int blocks, int images, int threads, reid__resize_arguments *a) {
+    CUfunction f = emu_function_of(program, "reid_resize", REID__RESIZE_SHARED);
+    run_kernel(f, blocks, images, threads, REID__RESIZE_SHARED, a);
 }
 
 /* far_away: adds to every offset, and subtracts from every pointer, so much that offsets exceed 32 bits. */
 static void test_batch(CUmodule program, const batch *b, const char *name, int far_away, int blocks) {
     picture pictures[IMAGES];
-    int w = b->prep.width, h = b->prep.height, lines = IMAGES * (w + h), wrong = 0;
+    int w = b->prep.width, h = b->prep.height;
     int64_t far_off = far_away ? (int64_t)1 << 34 : 0;
-    for (int i = 0; i < IMAGES; i++) {
-        pictures[i] = b->pictures[i];
-        pictures[i].pixels += far_off, pictures[i].rows += far_off, pictures[i].taps += far_off;
-    }
+    for (int i = 0; i < IMAGES; i++) pictures[i] = b->pictures[i], pictures[i].pixels += far_off;
     CUdeviceptr dpictures = emu_upload(pictures, sizeof pictures), dview = emu_upload(NULL, b->view[0].count);
-    CUdeviceptr dwindows = emu_upload(NULL, (size_t)lines * sizeof(window));
-    CUdeviceptr dstaging = emu_upload(b->staging.at, b->staging.count), drows = emu_upload(NULL, (size_t)b->rows);
-    CUdeviceptr dtaps = emu_upload(NULL, (size_t)b->taps * 4);
-    NEED(cuMemsetD8_v2(drows, 0x5a, (size_t)b->rows));
-    CUdeviceptr staging = dstaging - (CUdeviceptr)far_off, rows = drows - (CUdeviceptr)far_off;
-    CUdeviceptr taps = dtaps - (CUdeviceptr)(4 * far_off);
-
-    reid__resize_arguments a = {staging, dpictures, dwindows, taps, rows, dview, w, h, 0};
-    run_kernel(emu_function_of(program, "reid_taps", 0), reid__ceil_div(w + h, 256), IMAGES, 256, 0, &a);
-    window *windows = (window *)malloc((size_t)lines * sizeof *windows);
-    int32_t *fixed = (int32_t *)malloc((size_t)b->taps * 4);
-    NEED(cuMemcpyDtoH_v2(windows, dwindows, (size_t)lines * sizeof *windows));
-    NEED(cuMemcpyDtoH_v2(fixed, dtaps, (size_t)b->taps * 4));
-    for (int i = 0; i < IMAGES; i++) {
-        const picture *p = &b->pictures[i];
-        if (!p->bytes) continue;
-        wrong += wrong_taps(&p->x, windows + i * (w + h), fixed + p->taps);
-        wrong += wrong_taps(&p->y, windows + i * (w + h) + w, fixed + p->taps + w * p->x.most);
-    }
-    CHECK(wrong == 0);
-
-    run_kernel(emu_function_of(program, "reid_resize_x", 0), blocks, IMAGES, 256, 0, &a);
-    uint8_t *kept = (uint8_t *)malloc((size_t)b->rows), *view = (uint8_t *)malloc(b->view[0].count);
-    NEED(cuMemcpyDtoH_v2(kept, drows, (size_t)b->rows));
-    CHECK(wrong_rows(b, windows, kept) == 0);
+    CUdeviceptr dstaging = emu_upload(b->staging.at, b->staging.count);
+    uint8_t *view = (uint8_t *)malloc(b->view[0].count);
     for (int flip = 0; flip < 2; flip++) {
-        a.flip = flip;
-        run_kernel(emu_function_of(program, "reid_resize_y", 0), blocks, IMAGES, 256, 0, &a);
+        reid__resize_arguments a = {dstaging - (CUdeviceptr)far_off, dpictures, dview, w, h, flip};
+        run_resize(program, blocks, IMAGES, 256, &a);
         NEED(cuMemcpyDtoH_v2(view, dview, b->view[0].count));
         for (int i = 0; i < IMAGES; i++) {
             int same = !memcmp(view + (size_t)i * b->view_bytes, b->view[flip].at + (size_t)i * b->view_bytes,
@@ -219,44 +164,62 @@ static void test_batch(CUmodule program, const batch *b, const char *name, int f
             CHECK(same);
         }
     }
-    free(windows), free(fixed), free(kept), free(view);
-    NEED(cuMemFree_v2(dpictures) || cuMemFree_v2(dview) || cuMemFree_v2(dwindows) || cuMemFree_v2(dstaging) ||
-         cuMemFree_v2(drows) || cuMemFree_v2(dtaps));
+    free(view);
+    NEED(cuMemFree_v2(dpictures) || cuMemFree_v2(dview) || cuMemFree_v2(dstaging));
 }
 
-/* Many more windows, without pixels: where one begins depends on the last bit of a double. */
+/* Many more windows: where one begins depends on the last bit of a double. Images are one pixel high or wide, so that
+   each costs little. */
 static void test_windows(CUmodule program, const char *preset, unsigned *seed) {
     if (!emu_case("windows of %s", preset)) return;
-    enum { W = 61, H = 40, COUNT = 256 };
+    enum { W = 61, H = 40, COUNT = 256, VIEW = W * H * 3, LONGEST = 1000 };
     static picture pictures[COUNT];
-    static window windows[COUNT * (W + H)];
+    static uint8_t pixels[COUNT][LONGEST], want[COUNT][VIEW], view[COUNT][VIEW];
     reid__prep p;
-    int w = W, h = H, wrong = 0;
-    int64_t count = 0;
-    NEED(reid__prep_init(&p, reid__preset_find(preset), h, w, NULL));
+    void *scratch = NULL;
+    int wrong = 0;
+    NEED(reid__prep_init(&p, reid__preset_find(preset), H, W, NULL));
+    NEED(posix_memalign(&scratch, REID__ALIGN, reid__prep_scratch(&p, H)));
+    paint((bytes){pixels[0], sizeof pixels}, seed);
     for (int i = 0; i < COUNT; i++) {
-        int across = 1 + below(seed, i % 2 ? 1000 : 100), down = 1 + below(seed, i % 2 ? 1000 : 100);
-        pictures[i].bytes = 3;
-        pictures[i].taps = count;
-        pictures[i].x = axis_of(&p, across, down, p.resize_edge, w);
-        pictures[i].y = axis_of(&p, down, across, p.resize_edge, h);
-        count += w * pictures[i].x.most + h * pictures[i].y.most;
+        int length = 1 + below(seed, i % 4 < 2 ? LONGEST : 100), wide = i % 2;
+        reid_image image = REID_INIT;
+        image.pixels = pixels[i], image.format = REID_GRAY8;
+        image.width = wide ? length : 1, image.height = wide ? 1 : length, image.stride = image.width;
+        reid_box all = {0, 0, image.width, image.height};
+        picture *at = &pictures[i];
+        at->pixels = i * LONGEST, at->bytes = 1, at->stride = image.width;
+        at->x = axis_of(&p, image.width, image.height, p.resize_edge, W);
+        at->y = axis_of(&p, image.height, image.width, p.resize_edge, H);
+        CHECK(reid__resize_tile(at));
+        reid__prep_rows(&p, &image, &all, 0, 0, H, want[i], scratch);
     }
-    int32_t *taps = (int32_t *)malloc((size_t)count * 4);
-    CUdeviceptr dpictures = emu_upload(pictures, sizeof pictures), dwindows = emu_upload(NULL, sizeof windows);
-    CUdeviceptr dtaps = emu_upload(NULL, (size_t)count * 4);
-    reid__resize_arguments a = {0, dpictures, dwindows, dtaps, 0, 0, w, h, 0};
-    run_kernel(emu_function_of(program, "reid_taps", 0), 1, COUNT, 64, 0, &a); /* lines are strided over */
-    emu_download(windows, dwindows, sizeof windows), emu_download(taps, dtaps, (size_t)count * 4);
-    for (int i = 0; i < COUNT; i++) {
-        const picture *at = &pictures[i];
-        wrong += wrong_taps(&at->x, windows + i * (W + H), taps + at->taps);
-        wrong += wrong_taps(&at->y, windows + i * (W + H) + W, taps + at->taps + W * at->x.most);
-    }
-    printf("%s: %d windows, %lld places for taps, %d wrong\n", preset, COUNT * (W + H), (long long)count, wrong);
+    CUdeviceptr dpictures = emu_upload(pictures, sizeof pictures), dview = emu_upload(NULL, sizeof view);
+    CUdeviceptr dpixels = emu_upload(pixels, sizeof pixels);
+    reid__resize_arguments a = {dpixels, dpictures, dview, W, H, 0};
+    run_resize(program, 1, COUNT, 64, &a); /* every loop takes several turns */
+    emu_download(view, dview, sizeof view);
+    for (int i = 0; i < COUNT; i++) wrong += memcmp(view[i], want[i], VIEW) != 0;
+    printf("%s: %d windows, %d images of %d wrong\n", preset, COUNT * (W + H), wrong, COUNT);
     CHECK(wrong == 0);
-    NEED(cuMemFree_v2(dpictures));
-    free(taps);
+    NEED(cuMemFree_v2(dpictures) || cuMemFree_v2(dpixels));
+    free(scratch);
+}
+
+/* Tiles of every kind of axis fit in shared memory, and shrink no further than they must. */
+static void test_tiles(void) {
+    reid__prep p;
+    NEED(reid__prep_init(&p, reid__preset_find("effnet-b0"), 224, 224, NULL));
+    for (int across = 1; across < 40000; across += 1 + across / 3)
+        for (int down = 1; down < 40000; down += 1 + down / 3) {
+            picture at = {.x = axis_of(&p, across, down, 0, 224), .y = axis_of(&p, down, across, 0, 224)};
+            int fits = reid__resize_tile(&at), scale = reid__max(across, down) / 224;
+            if (scale < 80) CHECK(fits); /* else the CPU resizes */
+            if (scale < 4) CHECK(at.columns == REID__RESIZE_COLUMNS && at.lines == REID__RESIZE_LINES);
+            if (scale < 20) CHECK(at.columns >= 16 && at.lines >= 4);
+        }
+    picture far = {.x = axis_of(&p, 9000, 9000, 0, 1), .y = axis_of(&p, 9000, 9000, 0, 1)};
+    CHECK(!reid__resize_tile(&far));
 }
 
 /* The stored image: uneven borders, wider on the right and at the bottom than the convolution needs. */
@@ -294,6 +257,7 @@ int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     CUmodule program = emu_listing() ? NULL : program_of("reid_resize", 0, none);
+    test_tiles();
     test_windows(program, "torchvision-v1", &seed);
     test_windows(program, "effnet-b0", &seed);
     test_windows(program, "fastreid", &seed);

@@ -76,11 +76,10 @@ broken operands efficientnet_b0 fp16 "/^DEVICE void copy_operands/,/^}/ $waits"
 broken rows resnet50-multiscale fp16 "/^DEVICE void copy_rows/,/^}/ $waits"
 broken residuals resnet50-multiscale fp16 "/^DEVICE void copy_residuals/,/^}/ $waits"
 broken linear resnet50-multiscale fp16 "/^reid_linear/,/^}/ $waits"
-broken resize efficientnet_b0 fp16 "/void reid_resize_x/,/^}/ $waits"
+broken resize efficientnet_b0 fp16 "/void reid_resize/,/^}/ $waits"
 broken conv_f32 efficientnet_b0 fp32 "/^reid_conv_f32/,/^}/ $waits"
 broken squeeze efficientnet_b0 fp16 "/^reid_squeeze/,/^}/ $waits"
 broken pool efficientnet_b0 fp16 "/void reid_pool/,/^}/ $waits"
 broken maxpool resnet50-multiscale fp32 "/void reid_maxpool/,/^}/ $waits"
-broken view efficientnet_b0 fp16 "/void reid_resize_y/,/^}/ $waits"
 say_left_out 'networks and bugs'
 finish
