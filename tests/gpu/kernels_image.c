@@ -168,8 +168,7 @@ static void test_batch(CUmodule program, const batch *b, const char *name, int f
     NEED(cuMemFree_v2(dpictures) || cuMemFree_v2(dview) || cuMemFree_v2(dstaging));
 }
 
-/* Many more windows: where one begins depends on the last bit of a double. Images are one pixel high or wide, so that
-   each costs little. */
+/* Many more windows. Images are one pixel high or wide, so that each costs little. */
 static void test_windows(CUmodule program, const char *preset, unsigned *seed) {
     if (!emu_case("windows of %s", preset)) return;
     enum { W = 61, H = 40, COUNT = 256, VIEW = W * H * 3, LONGEST = 1000 };

@@ -165,10 +165,11 @@ plant wgmma "factors of images that do not exist" 's/min(image + i, a.images - 1
 plant wgmma "instructions for channels that others have" \
     's/add_products<width \/ 2, from + (BN & width)>/add_products<width \/ 2, from>/' ONLY=projections
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
-plant image "a fused multiply-add where a window begins" \
-    's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
+plant image "a window that begins a pixel late" 's/__dsub_rn(center, a.support), 0.5)/__dsub_rn(center, a.support), 1.5)/'
 plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'
-plant image "a pixel lost at a row's end" 's/if (x >= width) x -= width, y++;/if (x > width) x -= width, y++;/'
+plant image "the rows of a tile counted from the image's first" 's/((w.first - first) \* columns/(w.first * columns/'
+plant image "a last tile as wide as the others" 's/min(p.columns, g.width - x0)/p.columns/'
+plant image "windows replaced while they are read" 's/^        __syncthreads(); \/\* before the next tile.*$//'
 plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % COLUMNS - BORDER_X + 1/'
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from, \(.*\)) : from/from * (float)\1 : from/'
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
