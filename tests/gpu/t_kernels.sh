@@ -165,7 +165,7 @@ plant wgmma "factors of images that do not exist" 's/min(image + i, a.images - 1
 plant wgmma "instructions for channels that others have" \
     's/add_products<width \/ 2, from + (BN & width)>/add_products<width \/ 2, from>/' ONLY=projections
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
-plant image "a window that begins a pixel late" 's/__dsub_rn(center, a.support), 0.5)/__dsub_rn(center, a.support), 1.5)/'
+plant image "a window that begins a pixel late" 's/\(__dsub_rn(center, a.support)\), 0.5)/\1, 1.5)/'
 plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'
 plant image "the rows of a tile counted from the image's first" 's/((w.first - first) \* columns/(w.first * columns/'
 plant image "a last tile as wide as the others" 's/min(p.columns, g.width - x0)/p.columns/'
