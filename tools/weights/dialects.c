@@ -165,6 +165,9 @@ static const rule FASTREID_NETWORKS[] = {
     {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"},
     {"resnet50-fastreid-512", "resnet50-fastreid-512"}, {"resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512"},
     {NULL, NULL}};
+/* Before the batch norm was renamed from bnneck to bottleneck in September 2020, the only generalised mean was the one
+   with a learned exponent, so the tensors say how the network pools. */
+static const rule FASTREID_2020_NETWORKS[] = {{"resnet50-bnneck", "resnet50-bnneck"}, {NULL, NULL}};
 static const rule TIMM_V2_NETWORKS[] = {
     {"efficientnet_v2_*", "tf_efficientnetv2_*"}, {"efficientnetv2_*", "efficientnetv2_*"}, {NULL, NULL}};
 static const rule TIMM_B5_NETWORKS[] = {{"efficientnet_b5", "timm_efficientnet_b5"}, {NULL, NULL}};
@@ -173,6 +176,9 @@ static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_
 #define SAME_PADDING "trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
 
 static const origin ORIGINS[] = {
+    {"fast-reid of 2020", {"*backbone.layer4.0.conv1.weight", "*heads.bnneck.*"}, NULL, NULL, "fastreid",
+     "fast-reid's input", 1, FASTREID_2020_NETWORKS,
+     "fast-reid's max pool after the first convolution had padding until November 2020"},
     {"fast-reid", {"*backbone.layer4.0.conv1.weight", "*heads.*"}, NULL, NULL, "fastreid", "fast-reid's input", 1,
      FASTREID_NETWORKS, "fast-reid's max pool after the first convolution has no padding"},
     {"strong-baseline", {"*base.layer4.0.conv1.weight", NULL}, NULL, NULL, "strongbaseline", "strong-baseline's input",

@@ -383,9 +383,12 @@ def resnets(r50):
     bare = collections.OrderedDict(prefixed(trunk, "backbone."), **rest)
     fast = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bottleneck.0.")))
     old = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bnneck.")))
-    for name, d in (("fast-reid", fast), ("fast-reid of 2020", old)):
-        expect(name, save({"model": d}), necked, "--net", "resnet50-fastreid",
-               meta={"reid.network": "resnet50-fastreid", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    expect("fast-reid", save({"model": fast}), necked, "--net", "resnet50-fastreid",
+           meta={"reid.network": "resnet50-fastreid", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    expect("fast-reid of 2020", save({"model": old}), necked, says="from fast-reid of 2020",
+           meta={"reid.network": "resnet50-bnneck", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    expect("fast-reid of 2020 with today's max pool", save({"model": old}), necked, "--net", "resnet50-fastreid",
+           says="will differ from the original", meta={"reid.network": "resnet50-fastreid"})
     refused("fast-reid's pool", save({"model": fast}), "fast-reid's file does not say how it pools: give --net "
             "resnet50-fastreid if")
     exponent = {"pool_layer.p": torch.full((1,), 3.0)}
