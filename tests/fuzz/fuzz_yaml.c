@@ -1,12 +1,14 @@
 /* Fuzzer for YAML: an accepted file has entries that are consistent and are the same if they are written and read
-   again; a refused one comes with a reason.
+   again; a refused one comes with a reason. Each value is also read as fast-reid's configurations use it.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_yaml.c
          -o build/fuzz_yaml -lm
    build/fuzz_yaml -dict=tests/fuzz/yaml.dict CORPUS_DIRECTORY */
 #include "base/text.c"
+#include "base/choices.c"
 #include "base/memory.c"
 #include "base/yaml.c"
+#include "weights/yacs.c"
 
 #include <stdio.h>
 
@@ -17,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { (void)format; }
+int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
+    return path && limit && regular_only && out && why;
+}
 
 static int is_inside(const char *path, const char *map) {
     const size_t n = strlen(map);
@@ -84,12 +89,28 @@ static void read_again(const yaml *y) {
     text_free(&file), text_free(&why);
 }
 
+static void read_values(const yaml *y) {
+    const yacs_file file = {.of = *y, .label = "file"};
+    text why = TEXT_INIT;
+    for (size_t i = 0; i < y->count; i++) {
+        const yacs_value v = {&file, &y->at[i]};
+        double numbers[3];
+        int flag;
+        const int n = yacs_numbers(&v, numbers, 3);
+        MUST(n >= 0 && n <= 3);
+        for (int k = 0; k < n; k++) MUST(numbers[k] >= -1e9 && numbers[k] <= 1e9);
+        MUST(!yacs_bool(&v, &flag) || v.at->kind == YAML_SCALAR);
+        MUST(!yacs_refuse(&v, &why, ", but %d", 1) && strstr(why.s, ", but 1"));
+    }
+    text_free(&why);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     text why = TEXT_INIT;
     yaml y;
     const int good = yaml_read(&y, (const char *)data, size, &why);
     MUST(good == !why.len);
-    if (good) check(&y), read_again(&y);
+    if (good) check(&y), read_again(&y), read_values(&y);
     yaml_free(&y);
     text_free(&why);
     return 0;

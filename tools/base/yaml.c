@@ -143,12 +143,12 @@ static void fold(reader *r, size_t kept) {
 
 /* Reads the digits after \x, \u or \U. */
 static int read_code(reader *r, int digits) {
+    static const char hex[] = "0123456789abcdef0123456789ABCDEF";
     unsigned long code = 0;
     for (int i = 0; i < digits; i++, r->at++) {
-        const char c = *r->at;
-        const int value = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-        if (value < 0) return FAIL(r, "expected %d hexadecimal digits after the backslash and its letter", digits);
-        code = code << 4 | (unsigned long)value;
+        const char *digit = *r->at ? strchr(hex, *r->at) : NULL;
+        if (!digit) return FAIL(r, "expected %d hexadecimal digits after the backslash and its letter", digits);
+        code = code << 4 | (unsigned long)(digit - hex) % 16;
     }
     if (!code || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
         return FAIL(r, "the escaped character %lx does not exist in text", code);

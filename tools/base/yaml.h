@@ -1,13 +1,13 @@
 /* A strict reader of the YAML that configuration files use: maps nested by indentation or as {KEY: value}, lists of
-   scalars, one per line or as [a, b], plain and quoted scalars, also over several lines, and comments. Anchors, aliases,
-   tags, block scalars (| and >), several documents, keys that are not plain words, and lists within lists are refused
-   with the line, as is a key that is given twice. */
+   scalars, one per line or as [a, b], plain and quoted scalars, also over several lines, and comments. Anchors,
+   aliases, tags, block scalars (| and >), several documents, keys that are not plain words, and lists within lists are
+   refused with the line, as is a key that is given twice. */
 #ifndef REID_TOOLS_YAML_H
 #define REID_TOOLS_YAML_H
 
 #include "base/text.h"
 
-enum { YAML_BYTES = 1 << 18, YAML_ENTRIES = 4096, YAML_DEPTH = 16 }; /* the most that a file may have */
+enum { YAML_BYTES = 1 << 18, YAML_ENTRIES = 1024, YAML_DEPTH = 16 }; /* the most that a file may have */
 
 typedef enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP } yaml_kind;
 

@@ -922,10 +922,10 @@ static void find_exponent(mapping *m, const checkpoint *c, const char *asked) {
 static void ask_for_pool(mapping *m, const checkpoint *c) {
     const char *name = m->network->name, *rest = unsaid_pool(m, c);
     if (!rest) return;
-    text_printf(&m->problem, "fast-reid's file does not say how it pools: give --net %s if POOL_LAYER in its "
-                "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net %.*s-gem%s if it is "
-                "GeneralizedMeanPooling or gempool; other pools are not supported", name, (int)(rest - name), name,
-                rest);
+    text_printf(&m->problem, "fast-reid's file does not say how it pools: put the config.yaml of its training next to "
+                "it, or give --net %s if POOL_LAYER in its configuration is GlobalAvgPool, FastGlobalAvgPool or "
+                "avgpool, --net %.*s-gem%s if it is GeneralizedMeanPooling or gempool; other pools are not supported",
+                name, (int)(rest - name), name, rest);
 }
 
 /* Finds the first reason why no option makes the mapping usable. */

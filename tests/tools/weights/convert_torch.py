@@ -389,8 +389,8 @@ def resnets(r50):
            meta={"reid.network": "resnet50-bnneck", "reid.preset": "fastreid", "reid.last_stride": "1"})
     expect("fast-reid of 2020 with today's max pool", save({"model": old}), necked, "--net", "resnet50-fastreid",
            says="will differ from the original", meta={"reid.network": "resnet50-fastreid"})
-    refused("fast-reid's pool", save({"model": fast}), "fast-reid's file does not say how it pools: give --net "
-            "resnet50-fastreid if")
+    refused("fast-reid's pool", save({"model": fast}), "fast-reid's file does not say how it pools: put the "
+            "config.yaml of its training next to it, or give --net resnet50-fastreid if")
     exponent = {"pool_layer.p": torch.full((1,), 3.0)}
     expect("fast-reid with a fixed exponent", save({"model": fast}), collections.OrderedDict(necked, **exponent),
            "--net", "resnet50-fastreid-gem", says="exponent 3, which fast-reid's code fixes",

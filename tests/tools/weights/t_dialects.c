@@ -354,7 +354,7 @@ static const struct {
     {OLD_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, "had padding until November 2020, unlike network resnet50-fastre"},
     {OLD_BNNECK, 1, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, NULL},
     {REDUCTION_BNNECK, 1, NULL, "resnet50-fastreid-gem-512", 0, NULL},
-    {BNNECK, 0, NULL, "resnet50-fastreid", 0, "how it pools: give --net resnet50-fastreid if POOL_LAYER in its "
+    {BNNECK, 0, NULL, "resnet50-fastreid", 0, "or give --net resnet50-fastreid if POOL_LAYER in its "
      "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net resnet50-fastreid-gem if it is "
      "GeneralizedMeanPooling or gempool; other pools are not supported"},
     {OLD_BNNECK, 0, NULL, "resnet50-bnneck", 0, NULL},
