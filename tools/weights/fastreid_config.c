@@ -38,7 +38,8 @@ static int reduced_width(const mapping *m) {
     return t && t->ndim > 1 && t->shape[0] < 1 << 20 ? (int)t->shape[0] : 0;
 }
 
-/* Files of before September 2020, whose networks are different: see ORIGINS of dialects.c. */
+/* Files of before September 2020, whose networks are different: see ORIGINS of dialects.c. Their configurations may be
+   newer, as those that fast-reid's model zoo names for them. */
 static int is_old(const mapping *m) { return strcmp(m->origin, "fast-reid of 2020") == 0; }
 
 /* --- the network -------------------------------------------------------------------------------------------------- */
@@ -96,9 +97,8 @@ static int check_head(reading *r) {
     yacs_value v;
     const int width = reduced_width(r->m);
     long long wanted;
-    if (yacs_find(&r->file, "MODEL.HEADS.NAME", &v) && (strcmp(yacs_scalar(&v), "BNneckHead") == 0) != is_old(r->m))
-        return yacs_refuse(&v, r->why, ", but the checkpoint's tensors are named as %s names them",
-                           is_old(r->m) ? "BNneckHead" : "EmbeddingHead");
+    if (yacs_find(&r->file, "MODEL.HEADS.NAME", &v) && strcmp(yacs_scalar(&v), "BNneckHead") == 0 && !is_old(r->m))
+        return yacs_refuse(&v, r->why, ", but the checkpoint's tensors are named as EmbeddingHead names them");
     if (!yacs_find(&r->file, "MODEL.HEADS.EMBEDDING_DIM", &v)) return 1;
     if (!yacs_scalar(&v) || !parse_int(yacs_scalar(&v), 0, 1 << 20, &wanted))
         return yacs_refuse(&v, r->why, "; expected a whole number");
@@ -108,8 +108,8 @@ static int check_head(reading *r) {
     return !width || width == 512 || yacs_refuse(&v, r->why, "; convert supports 0 and 512");
 }
 
-/* Sets *gem to 1 for a generalised mean. Its exponent is a tensor if it was learned; until November 2020 that was what
-   gempool meant. */
+/* Sets *gem to 1 for a generalised mean. Its exponent is a tensor if it was learned, which until September 2020 was the
+   only kind, so that gempool and, in newer configurations of older files, GeneralizedMeanPooling stand for it. */
 static int read_pool(reading *r, int *gem) {
     static const char means[] = "GlobalAvgPool|FastGlobalAvgPool|avgpool|fastavgpool";
     static const char fixed[] = "GeneralizedMeanPooling", learned[] = "GeneralizedMeanPoolingP|gempoolP";
@@ -122,7 +122,7 @@ static int read_pool(reading *r, int *gem) {
     *gem = !is_mean;
     if (!s || (!is_mean && !is_learned && strcmp(s, fixed) != 0 && strcmp(s, "gempool") != 0))
         return yacs_refuse(&v, r->why, "; convert supports %s|%s|%s|gempool", means, fixed, learned);
-    if (has && (is_mean || strcmp(s, fixed) == 0))
+    if (has && (is_mean || (strcmp(s, fixed) == 0 && !is_old(r->m))))
         return yacs_refuse(&v, r->why, ", but the checkpoint has a learned exponent, pool_layer.p");
     return has || !is_learned || yacs_refuse(&v, r->why, ", but the checkpoint has no learned exponent, pool_layer.p");
 }

@@ -398,6 +398,9 @@ def resnets(r50):
     gem = collections.OrderedDict(fast, **prefixed(exponent, "heads."))
     expect("fast-reid with GeM", save({"model": gem}), collections.OrderedDict(necked, **exponent),
            meta={"reid.network": "resnet50-fastreid-gem", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    zoo = collections.OrderedDict(gem, **{"heads.bnneck.num_batches_tracked": torch.tensor(9)})
+    expect("fast-reid's model zoo", save({"model": zoo}), collections.OrderedDict(necked, **exponent),
+           says="had padding until November 2020", meta={"reid.network": "resnet50-fastreid-gem"})
     refused("fast-reid without its neck", save({"model": bare}), "fast-reid's max pool")
     refused("fast-reid's neck", save({"model": fast}), "a BNNeck", "--net", "resnet50")
     refused("fast-reid's GeM", save({"model": without(gem, *(k for k in gem if ".bottleneck." in k))}), "GeM pooling",

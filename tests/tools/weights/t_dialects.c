@@ -342,7 +342,7 @@ static void test_origins(void **state) {
 
 /* fast-reid's heads: its EmbeddingHead (fastreid/modeling/heads/embedding_head.py) has EMBEDDING_DIM and WITH_BNNECK,
    and one of the pools of fastreid/layers/pooling.py, of which only GeneralizedMeanPoolingP has a tensor. */
-enum { NO_NECK, BNNECK, OLD_BNNECK, REDUCTION, REDUCTION_BNNECK };
+enum { NO_NECK, BNNECK, OLD_BNNECK, ZOO_BNNECK, REDUCTION, REDUCTION_BNNECK };
 
 static const struct {
     int neck, learned; /* learned: the file has the pool's exponent */
@@ -351,7 +351,9 @@ static const struct {
     const char *problem; /* NULL: none */
 } HEAD_ROWS[] = {
     {BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
-    {OLD_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, "had padding until November 2020, unlike network resnet50-fastre"},
+    {OLD_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {ZOO_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {ZOO_BNNECK, 0, NULL, "resnet50-bnneck", 0, NULL},
     {OLD_BNNECK, 1, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, NULL},
     {REDUCTION_BNNECK, 1, NULL, "resnet50-fastreid-gem-512", 0, NULL},
     {BNNECK, 0, NULL, "resnet50-fastreid", 0, "or give --net resnet50-fastreid if POOL_LAYER in its "
@@ -376,7 +378,8 @@ static const struct {
 };
 
 static void add_head(names *n, int neck, int learned) {
-    if (neck == BNNECK) add_bn(n, "heads.", "bottleneck.0");
+    if (neck == BNNECK || neck == ZOO_BNNECK) add_bn(n, "heads.", "bottleneck.0");
+    if (neck == ZOO_BNNECK) add(n, "heads.bnneck.num_batches_tracked");
     if (neck == OLD_BNNECK) add_bn(n, "heads.", "bnneck");
     if (neck == REDUCTION || neck == REDUCTION_BNNECK) add(n, "heads.bottleneck.0.weight");
     if (neck == REDUCTION_BNNECK) add_bn(n, "heads.", "bottleneck.1");
@@ -394,7 +397,8 @@ static void test_heads(void **state) {
         found f = look(&whole, "", NULL, HEAD_ROWS[i].asked, "model_final.pth");
         if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
         assert_string_equal(f.m.network->name, HEAD_ROWS[i].network);
-        const int old = HEAD_ROWS[i].neck == OLD_BNNECK; /* with the max pool of resnet50-bnneck */
+        /* Old ones have the max pool of resnet50-bnneck. */
+        const int old = HEAD_ROWS[i].neck == OLD_BNNECK || HEAD_ROWS[i].neck == ZOO_BNNECK;
         const int other_pool = old ? strstr(HEAD_ROWS[i].network, "-fastreid") != NULL
                                    : strcmp(HEAD_ROWS[i].network, "resnet50") == 0;
         assert_string_equal(f.m.origin, old ? "fast-reid of 2020" : "fast-reid");

@@ -148,17 +148,17 @@ static const char DUMP[] =
     "  PIXEL_MEAN:\n"
     "  - 127.5\n"
     "  - 102.0\n"
-    "  - 127.5\n"
+    "  - 76.5\n"
     "  PIXEL_STD:\n"
     "  - 51.0\n"
     "  - 57.120000000000005\n"
-    "  - 51.0\n"
+    "  - 25.5\n"
     "SOLVER:\n"
     "  ETA_MIN_LR: 7.7e-05\n";
 
 static const struct { const char *file; int parts; const char *meaning; } MEANINGS[] = {
     {DUMP, REDUCED | IBN | NL | DEEP, "resnet101-ibn-nl-fastreid-gem-512 stride=2 size=384x128 resize=0 straight "
-     "bicubic mean=0.5,0.4,0.5 std=0.2,0.224,0.2"},
+     "bicubic mean=0.5,0.4,0.3 std=0.2,0.224,0.1"},
     {"MODEL: {}", NORM, "resnet50-fastreid stride=1" USUAL_SIZE},
     {"MODEL: {}", NORM | LEARNED | IBN, "resnet50-ibn-fastreid-gem stride=1" USUAL_SIZE},
     {"MODEL: {}", NORM | PIXELS,
@@ -175,6 +175,8 @@ static const struct { const char *file; int parts; const char *meaning; } MEANIN
      "resnet50-fastreid-gem stride=1" USUAL_SIZE},
     {"MODEL:\n  BACKBONE: {DEPTH: 50, WITH_IBN: False, WITH_NL: no}\n  HEADS: {NAME: BNneckHead, POOL_LAYER: avgpool}",
      OLD_NORM, "- stride=1" USUAL_SIZE},
+    {"MODEL: {HEADS: {NAME: EmbeddingHead, POOL_LAYER: GeneralizedMeanPooling, WITH_BNNECK: True}}", OLD_NORM | LEARNED,
+     "- stride=1" USUAL_SIZE},
     {"MODEL: {}\nINPUT:\n  SIZE_TEST: (256, 256,)", NORM,
      "resnet50-fastreid stride=1 size=256x256 resize=0 straight" USUAL},
     {"MODEL: {}\nINPUT:\n  SIZE_TEST: '[ 320,160 ]'", NORM,
@@ -235,8 +237,6 @@ static const struct { const char *file; int parts; const char *why; } REFUSED[] 
      NEXT "line 1: MODEL.HEADS.NAME is ReductionHead; convert supports EmbeddingHead|BNneckHead"},
     {"MODEL: {HEADS: {NAME: BNneckHead}}", NORM, NEXT "line 1: MODEL.HEADS.NAME is BNneckHead, but the checkpoint's "
      "tensors are named as EmbeddingHead names them"},
-    {"MODEL: {HEADS: {NAME: EmbeddingHead}}", OLD_NORM, NEXT "line 1: MODEL.HEADS.NAME is EmbeddingHead, but the "
-     "checkpoint's tensors are named as BNneckHead names them"},
     {"MODEL: {HEADS: {NECK_FEAT: both}}", NORM, NEXT "line 1: MODEL.HEADS.NECK_FEAT is both; convert supports "
      "before|after"},
     {"MODEL: {HEADS: {WITH_BNNECK: False}}", NORM,
@@ -264,6 +264,8 @@ static const struct { const char *file; int parts; const char *why; } REFUSED[] 
      NEXT "line 1: MODEL.HEADS.POOL_LAYER is GlobalAvgPool, but the checkpoint has a learned exponent, pool_layer.p"},
     {"MODEL: {HEADS: {POOL_LAYER: GeneralizedMeanPooling}}", NORM | LEARNED, NEXT "line 1: MODEL.HEADS.POOL_LAYER is "
      "GeneralizedMeanPooling, but the checkpoint has a learned exponent, pool_layer.p"},
+    {"MODEL: {HEADS: {POOL_LAYER: GlobalAvgPool}}", OLD_NORM | LEARNED,
+     NEXT "line 1: MODEL.HEADS.POOL_LAYER is GlobalAvgPool, but the checkpoint has a learned exponent, pool_layer.p"},
     {"MODEL: {HEADS: {POOL_LAYER: gempoolP}}", NORM,
      NEXT "line 1: MODEL.HEADS.POOL_LAYER is gempoolP, but the checkpoint has no learned exponent, pool_layer.p"},
     {"MODEL: {HEADS: {EMBEDDING_DIM: 512}}", NORM,
