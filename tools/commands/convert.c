@@ -167,7 +167,7 @@ static int decide(conversion *v) {
     const model_options *asked = &v->o->every;
     const char *given = asked->preset ? asked->preset : "";
     int whole = *given && !memchr(given, '=', strcspn(given, " ")); /* a name, perhaps with fields */
-    if (v->config.no_size[0] && !asked->preset && !asked->height)
+    if (v->config.no_size[0] && !whole && !asked->height && !strstr(given, "size="))
         return refuse(&v->why, "%s next to the file: no preset can do what INPUT says about sizes: %s; give --size HxW",
                       v->config.name, v->config.no_size);
     if (!describe_pixels(v)) return 0;
@@ -620,7 +620,7 @@ static int use_config(conversion *v, const char *asked) {
     const char *net = networks_named(&v->all, f->network);
     if (!net) return refuse(&v->why, "%s means %s, which is not supported", v->config_why, f->network);
     if (!asked) return find_mapping(v, net);
-    if (!strstr(asked, "-fastreid") || strcmp(asked, net) == 0) return 1; /* no claim to be the original */
+    if (!strstr(asked, "-fastreid") || strcmp(asked, net) == 0) return 1; /* other heads are knowingly different */
     return refuse(&v->why, "%s means %s, which contradicts --net %s; remove one of them", v->config_why, net, asked);
 }
 

@@ -308,6 +308,8 @@ prints '^pixels       bicubic, red first, times 0.00392157, mean 0.5 0.5 0.5, st
 sed -i '/CROP/d; /ENABLED/d' sbs/config.yaml
 run 2 convert sbs/model.safetensors none.safetensors
 says 'config.yaml next to the file: no preset can do what INPUT says about sizes: a resize of only the short side '
+run 2 convert sbs/model.safetensors none.safetensors --mean 0.5
+says 'config.yaml next to the file: no preset can do what INPUT says about sizes: .*; give --size HxW$'
 run 0 convert sbs/model.safetensors sbs.safetensors --size 256x128
 prints '^preset       fastreid mean=0.5,0.5,0.5 std=0.229,0.224,0.225 size=256x128 (changed by options)$'
 run 0 convert old/model.safetensors kept.safetensors
