@@ -30,9 +30,6 @@ int file_target(const char *path, const output_kind *kind, text *why);
 /* Sets name to the path of a file in the folder. Returns 1 if a regular file is there. */
 int file_in_folder(text *name, const char *folder, const char *file);
 
-/* 1 if both names lead to one existing regular file. */
-int file_same(const char *a, const char *b);
-
 /* The end of the name of a file that is being written next to its final one. No other program uses such names, so what
    a killed run left can be distinguished from the user's own files, such as a browser's unfinished OUT.part. */
 #define PENDING_ENDING ".reid.part"

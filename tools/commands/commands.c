@@ -352,6 +352,8 @@ static const command COMMANDS[] = {
      "neck or an unknown tensor is refused unless --allow-unused drops it. Without OUT there is only the report.\n\n"
      "In an ONNX file tensors are identified by how they are used: node by node, its convolutions must be those of a "
      "known network, with their strides, padding and activations. Batch norms may be folded into them.\n\n"
+     "fast-reid's config.yaml or config.yml next to IN says how the network pools, its stride and its input, which the "
+     "tensors do not; what they do say must agree. Its _BASE_ is followed.\n\n"
      "--head turns layers of your own into the head. A last layer whose width is not 1000 may be such a head: the "
      "report names it, and it is dropped unless --head names it.\n\n"
      "OUT appears complete or not at all, and is checked like the weights of reid embed: names, shapes, values. Its "

@@ -8,6 +8,7 @@
 #include "commands/requests.h"
 #include "weights/beside.h"
 #include "weights/checkpoint_open.h"
+#include "weights/fastreid_config.h"
 #include "weights/head_make.h"
 #include "weights/networks.h"
 #include "weights/new_tensors.h"
@@ -38,7 +39,11 @@ typedef struct conversion {
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
     char pixels[256];                /* "mean=R,G,B std=R,G,B", as the file says; empty: it does not */
+    char fields[256];                /* of these, what the preset that was found may not have */
+    char beside[80];                 /* why the preset has them, if they are in a file next to the checkpoint */
     stated around;                   /* what the checkpoint or a file next to it states about them */
+    fastreid_config config;          /* what fast-reid's file next to the checkpoint says */
+    char config_why[40];             /* "config.yaml next to the file" */
     int no_config;                   /* Hugging Face's config.json, which would tell more, is missing */
     int contradicted;                /* the preset states other values than these */
     text changed;                    /* the preset, with fields changed by options */
@@ -82,6 +87,8 @@ static int is_imagenet(const char *pixels) {
 /* Finds what the checkpoint states about pixels, else what a file next to it does. */
 static int find_stated(conversion *v) {
     stated around;
+    if (v->config.name) return v->around = v->config.input, 1;
+    if (v->map.has_pixels) return 0;
     if (stated_read(&v->around, v->from.stated.s)) return 1;
     if (v->around.problem[0] || !beside_read(&around, v->in)) return 0;
     memcpy(around.unused, v->around.unused, sizeof around.unused);
@@ -90,44 +97,64 @@ static int find_stated(conversion *v) {
     return 1;
 }
 
-/* Sets v->pixels to what the files say about pixels, as fields of a preset. Returns 0 with the reason in v->why if that
-   is impossible. */
-static int describe_pixels(conversion *v) {
-    const double *mean = v->map.pixel_mean, *std = v->map.pixel_std;
-    if (v->map.has_pixels)
-        snprintf(v->pixels, sizeof v->pixels, "mean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", mean[0] / 255, mean[1] / 255,
-                 mean[2] / 255, std[0] / 255, std[1] / 255, std[2] / 255);
-    if (v->map.has_pixels || v->from.preset || !find_stated(v)) return 1;
-    const stated *b = &v->around;
-    if (b->is_impossible)
-        return refuse(&v->why, "%s next to the file says mean %g,%g,%g, std %g,%g,%g, crop %g, but a mean and a crop "
-                               "are from 0 to 1, a std is above 0.001 and at most 10; correct or remove it", b->name,
-                      b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2], b->crop);
+/* Writes sizes and a filter as fields of a preset, each with a space behind it. */
+static void put_sizes(const stated *b, char *out, size_t out_size) {
     char size[32] = "", resize[32] = "", crop[32] = "", filter[32] = "";
     if (b->height) snprintf(size, sizeof size, "size=%dx%d ", b->height, b->width);
     if (b->height && b->resize) snprintf(resize, sizeof resize, "resize=%d ", b->resize);
     if (b->is_straight) snprintf(resize, sizeof resize, "resize=straight ");
     if (b->crop > 0) snprintf(crop, sizeof crop, "crop=%.6g ", b->crop);
     if (b->filter) snprintf(filter, sizeof filter, "filter=%s ", b->filter);
-    snprintf(v->pixels, sizeof v->pixels, "%s%s%s%smean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", size, resize, crop,
-             filter,
-             b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2]);
-    for (int k = 0; k < 3; k++) v->map.pixel_mean[k] = 255 * b->mean[k], v->map.pixel_std[k] = 255 * b->std[k];
-    v->map.has_pixels = 1;
+    snprintf(out, out_size, "%s%s%s%s", size, resize, crop, filter);
+}
+
+/* Sets v->fields to what fast-reid's configuration changes of the preset fastreid, which has its filter. */
+static void find_changes(conversion *v, const char *values) {
+    stated b = v->around;
+    b.filter = NULL;
+    if (b.height == FASTREID_INPUT.height && b.width == FASTREID_INPUT.width && b.is_straight) b.height = 0;
+    b.is_straight = 0;
+    put_sizes(&b, v->fields, sizeof v->fields);
+    const size_t len = strlen(v->fields);
+    if (!is_imagenet(values)) snprintf(v->fields + len, sizeof v->fields - len, "%s", values);
+    else if (len) v->fields[len - 1] = 0;
+}
+
+/* Sets v->pixels to what the files say about pixels, as fields of a preset, and v->fields. Returns 0 with the reason in
+   v->why if that is impossible. */
+static int describe_pixels(conversion *v) {
+    char values[160], sizes[100] = "";
+    const int is_found = !v->from.preset && find_stated(v);
+    const stated *b = &v->around;
+    if (is_found && b->is_impossible)
+        return refuse(&v->why, "%s next to the file says mean %g,%g,%g, std %g,%g,%g, crop %g, but a mean and a crop "
+                               "are from 0 to 1, a std is above 0.001 and at most 10; correct or remove it", b->name,
+                      b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2], b->crop);
+    for (int k = 0; k < 3 && is_found; k++)
+        v->map.pixel_mean[k] = 255 * b->mean[k], v->map.pixel_std[k] = 255 * b->std[k];
+    v->map.has_pixels |= is_found;
+    if (!v->map.has_pixels) return 1;
+    const double *mean = v->map.pixel_mean, *std = v->map.pixel_std;
+    snprintf(values, sizeof values, "mean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", mean[0] / 255, mean[1] / 255,
+             mean[2] / 255, std[0] / 255, std[1] / 255, std[2] / 255);
+    if (is_found) put_sizes(b, sizes, sizeof sizes);
+    snprintf(v->pixels, sizeof v->pixels, "%s%s", sizes, values);
+    if (v->config.name) find_changes(v, values);
+    else if (!is_imagenet(v->pixels)) snprintf(v->fields, sizeof v->fields, "%s", v->pixels);
     return 1;
 }
 
-/* Adds v->pixels to the preset that was found, unless it has the same values. */
+/* Adds v->fields to the preset that was found. */
 static int add_pixels(conversion *v) {
-    if (!v->pixels[0] || is_imagenet(v->pixels)) return 1;
-    text_printf(&v->changed, "%s%s%s", v->preset ? v->preset : "", v->preset ? " " : "", v->pixels);
+    if (!v->fields[0]) return 1;
+    text_printf(&v->changed, "%s%s%s", v->preset ? v->preset : "", v->preset ? " " : "", v->fields);
     if (text_failed(&v->changed)) return text_no_memory(&v->why);
     v->preset = v->changed.s;
-    v->preset_why = v->around.name         ? "with the values in config.json next to the file"
+    if (v->around.name)
+        snprintf(v->beside, sizeof v->beside, "with the values in %s next to the file", v->around.name);
+    v->preset_why = v->around.name         ? v->beside
                     : v->around.std[0] > 0 ? "with the preprocessing that the file states"
                                            : "with the mean and standard deviation in the file";
-    if (v->around.name && strcmp(v->around.name, "config.json") != 0)
-        v->preset_why = "with the values in preprocessor_config.json next to the file";
     return 1;
 }
 
@@ -140,6 +167,9 @@ static int decide(conversion *v) {
     const model_options *asked = &v->o->every;
     const char *given = asked->preset ? asked->preset : "";
     int whole = *given && !memchr(given, '=', strcspn(given, " ")); /* a name, perhaps with fields */
+    if (v->config.no_size[0] && !whole && !asked->height && !strstr(given, "size="))
+        return refuse(&v->why, "%s next to the file: no preset can do what INPUT says about sizes: %s; give --size HxW",
+                      v->config.name, v->config.no_size);
     if (!describe_pixels(v)) return 0;
     if (!v->from.preset && !whole && !add_pixels(v)) return 0;
     if (asked->preset || asked->height) {
@@ -163,6 +193,7 @@ static int decide(conversion *v) {
     v->stride_why = v->map.origin;
     if (stride && strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
         return refuse(&v->why, "the file says that reid.last_stride is \"%.100s\"; it must be 1 or 2", stride);
+    if (v->config.name) v->last_stride = v->config.last_stride, v->stride_why = v->config_why;
     if (stride) v->last_stride = *stride - '0', v->stride_why = "named in the file";
     if (v->o->every.last_stride) v->last_stride = v->o->every.last_stride, v->stride_why = "given as option";
     return 1;
@@ -427,6 +458,7 @@ static void report_text(conversion *v) {
     add_label(t, "network");
     text_printf(t, "%s (%s)\n", v->map.network->name,
                 v->o->every.network                 ? "given as option"
+                : v->config.network[0]              ? v->config_why
                 : v->map.ambiguous[0]               ? "or another with the same tensors: see the warning"
                 : v->from.network && !v->from.graph ? "named in the file" /* for ONNX, the nodes determine it */
                                                     : "found from its tensors");
@@ -572,14 +604,30 @@ static int find_named(conversion *v, const char **net) {
     return *net || refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", v->from.network);
 }
 
+static int find_mapping(conversion *v, const char *net) {
+    const char *key = v->o->convert.key;
+    mapping_free(&v->map);
+    v->mapped = mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, key, path_name(v->in), &v->why);
+    return v->mapped;
+}
+
+/* Reads fast-reid's configuration, and takes the network that it means unless another is asked for. */
+static int use_config(conversion *v, const char *asked) {
+    fastreid_config *f = &v->config;
+    if (!fastreid_config_read(f, v->in, &v->from, &v->map, &v->why)) return 0;
+    if (f->name) snprintf(v->config_why, sizeof v->config_why, "%s next to the file", f->name);
+    if (!f->network[0]) return 1;
+    const char *net = networks_named(&v->all, f->network);
+    if (!net) return refuse(&v->why, "%s means %s, which is not supported", v->config_why, f->network);
+    if (!asked) return find_mapping(v, net);
+    if (!strstr(asked, "-fastreid") || strcmp(asked, net) == 0) return 1; /* other heads are knowingly different */
+    return refuse(&v->why, "%s means %s, which contradicts --net %s; remove one of them", v->config_why, net, asked);
+}
+
 static int convert(conversion *v) {
-    const options *o = v->o;
     const char *net;
     if (!checkpoint_open(&v->from, v->in, &v->why) || !find_named(v, &net)) return 0;
-    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, path_name(v->in), &v->why))
-        return 0;
-    v->mapped = 1;
-    if (!decide(v)) return 0;
+    if (!find_mapping(v, net) || !use_config(v, net) || !decide(v)) return 0;
     if (v->map.problem.len) return refuse(&v->why, "%s", v->map.problem.s);
     if (!beside_check(v->map.layout, v->in, &v->no_config, &v->why)) return 0;
     return decide_head(v) && check_left_over(v) && make_pool(v) && write_out(v);

@@ -159,12 +159,18 @@ typedef struct origin {
     int last_stride;
     const rule *networks;   /* maps a network to the one with the same tensors that computes this */
     const char *differs;    /* what it computes differently from the plain network; NULL: nothing */
+    const char *near;       /* pattern of networks that are the nearest to what it computes, so that the difference is
+                               only a warning; NULL: none */
 } origin;
 
 static const rule FASTREID_NETWORKS[] = {
     {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"},
     {"resnet50-fastreid-512", "resnet50-fastreid-512"}, {"resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512"},
     {NULL, NULL}};
+/* Before the batch norm was renamed from bnneck to bottleneck in September 2020, the only generalised mean was the one
+   with a learned exponent, so the tensors say how the network pools. Many files of fast-reid's model zoo are that old;
+   in some the norm has the new name, but its counter kept the old one (fast-reid's issues 486 and 617). */
+static const rule FASTREID_2020_NETWORKS[] = {{"resnet50-bnneck", "resnet50-bnneck"}, {NULL, NULL}};
 static const rule TIMM_V2_NETWORKS[] = {
     {"efficientnet_v2_*", "tf_efficientnetv2_*"}, {"efficientnetv2_*", "efficientnetv2_*"}, {NULL, NULL}};
 static const rule TIMM_B5_NETWORKS[] = {{"efficientnet_b5", "timm_efficientnet_b5"}, {NULL, NULL}};
@@ -173,30 +179,34 @@ static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_
 #define SAME_PADDING "trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
 
 static const origin ORIGINS[] = {
+    {"fast-reid of 2020", {"*backbone.layer4.0.conv1.weight", "*heads.bnneck.*"}, NULL, NULL, "fastreid",
+     "fast-reid's input", 1, FASTREID_2020_NETWORKS,
+     "fast-reid's max pool after the first convolution had padding until November 2020", "resnet50-fastreid-gem"},
     {"fast-reid", {"*backbone.layer4.0.conv1.weight", "*heads.*"}, NULL, NULL, "fastreid", "fast-reid's input", 1,
-     FASTREID_NETWORKS, "fast-reid's max pool after the first convolution has no padding"},
+     FASTREID_NETWORKS, "fast-reid's max pool after the first convolution has no padding", NULL},
     {"strong-baseline", {"*base.layer4.0.conv1.weight", NULL}, NULL, NULL, "strongbaseline", "strong-baseline's input",
-     1, NULL, NULL},
+     1, NULL, NULL, NULL},
     {"layumi", {"*classifier.add_block.*", "*layer4.0.conv1.weight"}, NULL, NULL, "fastreid",
-     "layumi's input is fast-reid's: 256 x 128, bicubic", 2, NULL, NULL},
+     "layumi's input is fast-reid's: 256 x 128, bicubic", 2, NULL, NULL, NULL},
     {"torchreid (fc512)", {"*fc.0.weight", "*layer4.0.conv1.weight"}, NULL, "*fc_fusion.*", "torchreid",
-     "torchreid's input", 1, NULL, NULL},
+     "torchreid's input", 1, NULL, NULL, NULL},
     {"torchreid", {"key:rank1", "*layer4.0.conv1.weight"}, NULL, NULL, "torchreid", "torchreid's input", 2,
-     NULL, NULL},
+     NULL, NULL, NULL},
     {"torchreid", {"*classifier.weight", "*layer4.0.conv1.weight"}, NULL, "*fc.weight", "torchreid",
-     "the classifier has the name that torchreid gives it", 2, NULL, NULL},
+     "the classifier has the name that torchreid gives it", 2, NULL, NULL, NULL},
     {"EfficientNet-PyTorch", {"*_blocks.0._depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0,
-     TENSORFLOW_NETWORKS, SAME_PADDING},
+     TENSORFLOW_NETWORKS, SAME_PADDING, NULL},
     {"Hugging Face", {"*encoder.stages.3.layers.0.layer.0.convolution.weight", NULL}, NULL, NULL, NULL, NULL, 2, NULL,
-     NULL},
+     NULL, NULL},
     {"Hugging Face", {"*encoder.blocks.0.depthwise_conv.depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0,
-     TENSORFLOW_NETWORKS, SAME_PADDING},
+     TENSORFLOW_NETWORKS, SAME_PADDING, NULL},
     {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0,
-     TENSORFLOW_NETWORKS, SAME_PADDING},
+     TENSORFLOW_NETWORKS, SAME_PADDING, NULL},
     {"timm", {"*blocks.0.0.conv_dw.weight", NULL}, "*efficientnet_b5*", NULL, NULL, NULL, 0, TIMM_B5_NETWORKS,
-     "timm's batch-norm epsilon is 1e-5, torchvision's 1e-3"},
-    {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING},
-    {"MiewID", {"*pool*.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
+     "timm's batch-norm epsilon is 1e-5, torchvision's 1e-3", NULL},
+    {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING, NULL},
+    {"MiewID", {"*pool*.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL,
+     NULL},
 };
 
 /* Files whose names reveal how their network was trained. */
@@ -863,6 +873,7 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
         if (variant) m->network = variant;
         else if (!is_variant(m->network, o->networks))
             snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
+        m->is_near = o->near && fnmatch(o->near, m->network->listed, 0) == 0;
         return 1;
     }
     return 1;
@@ -916,10 +927,10 @@ static void find_exponent(mapping *m, const checkpoint *c, const char *asked) {
 static void ask_for_pool(mapping *m, const checkpoint *c) {
     const char *name = m->network->name, *rest = unsaid_pool(m, c);
     if (!rest) return;
-    text_printf(&m->problem, "fast-reid's file does not say how it pools: give --net %s if POOL_LAYER in its "
-                "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net %.*s-gem%s if it is "
-                "GeneralizedMeanPooling or gempool; other pools are not supported", name, (int)(rest - name), name,
-                rest);
+    text_printf(&m->problem, "fast-reid's file does not say how it pools: put the config.yaml of its training next to "
+                "it, or give --net %s if POOL_LAYER in its configuration is GlobalAvgPool, FastGlobalAvgPool or "
+                "avgpool, --net %.*s-gem%s if it is GeneralizedMeanPooling or gempool; other pools are not supported",
+                name, (int)(rest - name), name, rest);
 }
 
 /* Finds the first reason why no option makes the mapping usable. */
@@ -1018,7 +1029,7 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     find_exponent(m, c, asked);
     if (!m->problem.len) find_problem(m, c);
     if (!m->problem.len && !asked) ask_for_pool(m, c);
-    if (m->differs[0] && !asked && !m->problem.len)
+    if (m->differs[0] && !m->is_near && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; to convert it anyway, give --net %s", m->differs, m->network->name);
     return 1;
 }

@@ -223,7 +223,7 @@ fastreid() { # NAME MEAN STD
 }
 fastreid usual.safetensors 123.675,116.28,103.53 58.395,57.12,57.375
 run 2 convert usual.safetensors usual_out.safetensors
-says "usual.safetensors: fast-reid's file does not say how it pools: give --net resnet50-fastreid if POOL_LAYER in its"
+says "usual.safetensors: fast-reid's file does not say how it pools: put the config.yaml of its training next to "
 run 0 convert usual.safetensors usual_out.safetensors --net resnet50-fastreid
 prints "^preset       fastreid (fast-reid's input)$"
 check "nothing is said of the usual ones" [ ! -s "$err" ]
@@ -243,6 +243,82 @@ says 'which contradicts the preset (changed by options)'
 run 0 convert usual.safetensors gem_out.safetensors --net resnet50-fastreid-gem
 prints "^pool         exponent 3, which fast-reid's code fixes, stored as pool_layer.p$"
 check 'the exponent is written' grep -q '"pool_layer.p"' gem_out.safetensors
+
+# fast-reid's configuration next to the file: the same bytes as with options. Its keys: t_fastreid_config.c.
+cat >fastreid.py <<'PYTHON'
+"""fastreid.py IN OUT NORM [LEFT_OUT]: a safetensors file's tensors as fast-reid names them, without one of them."""
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+def named(n):
+    if n.startswith("bottleneck."):
+        return "heads." + n.replace("bottleneck", sys.argv[3])
+    return ("heads." if n == "pool_layer.p" else "backbone.") + n
+header = {named(n): t for n, t in json.loads(data[8:8 + size]).items() if n not in ["__metadata__"] + sys.argv[4:]}
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+PYTHON
+mkdir agw sbs old
+"$top/build/seeded" --net resnet50-ibn-nl-fastreid-gem -o sbs.st
+python3 fastreid.py sbs.st sbs/model.safetensors bottleneck.0 && rm -f in.st &&
+    python3 fastreid.py sbs.st agw/model.safetensors bottleneck.0 pool_layer.p &&
+    "$top/build/seeded" --net resnet50-bnneck -o in.st &&
+    python3 fastreid.py in.st old/model.safetensors bnneck || exit 1
+run 0 convert agw/model.safetensors wanted.safetensors --net resnet50-ibn-nl-fastreid-gem --size 384x128 --last-stride 2
+mkdir agw/configs
+printf '%s\n' '_BASE_: configs/Base-AGW.yml' 'MODEL:' '  BACKBONE:' '    WITH_IBN: True' 'INPUT:' \
+    '  SIZE_TEST: [ 384, 128 ]' >agw/config.yml
+printf '%s\n' 'MODEL:' '  BACKBONE:' '    DEPTH: 50x' '    LAST_STRIDE: 2' '    WITH_NL: True' '  HEADS:' \
+    '    POOL_LAYER: GeneralizedMeanPooling' >agw/configs/Base-AGW.yml
+run 0 convert agw/model.safetensors agw.safetensors
+check "nothing else is said of AGW" [ ! -s "$err" ]
+prints '^network      resnet50-ibn-nl-fastreid-gem (config.yml next to the file)$'
+prints '^preset       fastreid size=384x128 (with the values in config.yml next to the file)$'
+prints '^last stride  2 (config.yml next to the file)$'
+prints "^pool         exponent 3, which fast-reid's code fixes, stored as pool_layer.p$"
+same wanted.safetensors agw.safetensors
+run 0 convert agw/model.safetensors agw.safetensors --last-stride 1 --size 128x64
+prints '^preset       fastreid size=384x128 size=128x64 (changed by options)$'
+prints '^last stride  1 (given as option)$'
+says 'model.safetensors: config.yml says size=384x128 resize=straight filter=bicubic mean=0.485,0.456,0.406 std=0.229,0'
+says ',0.224,0.225, which contradicts the preset (changed by options); the preset is used$'
+run 2 convert agw/model.safetensors none.safetensors --net resnet50-ibn-nl-fastreid
+says 'model.safetensors: config.yml next to the file means resnet50-ibn-nl-fastreid-gem, which contradicts --net '
+run 0 convert agw/model.safetensors agw.safetensors --net resnet50-ibn-nl --allow-unused
+prints '^network      resnet50-ibn-nl (given as option)$'
+sed -i 's/GeneralizedMeanPooling/GlobalAvgPool/' agw/configs/Base-AGW.yml
+sed -i '/SIZE_TEST/d' agw/config.yml
+run 0 convert agw/model.safetensors agw.safetensors
+prints '^network      resnet50-ibn-nl-fastreid (config.yml next to the file)$'
+prints "^preset       fastreid (fast-reid's input)$"
+sed -i 's/WITH_IBN: True/WITH_IBN: False/' agw/config.yml
+run 2 convert agw/model.safetensors none.safetensors
+says 'config.yml next to the file: line 4: MODEL.BACKBONE.WITH_IBN is False, but the checkpoint has instance norms$'
+echo 'MODEL: {META_ARCHITECTURE: MGN}' >agw/config.yaml
+run 2 convert agw/model.safetensors none.safetensors
+says 'config.yaml next to the file: line 1: MODEL.META_ARCHITECTURE is MGN; convert supports Baseline|MoCo|Distiller$'
+absent none.safetensors
+printf '%s\n' 'MODEL:' '  HEADS:' '    POOL_LAYER: gempoolP' '  PIXEL_MEAN: [127.5, 127.5, 127.5]' 'INPUT:' \
+    '  CROP:' '    ENABLED: true' '  SIZE_TEST:' '  - 256' >sbs/config.yaml
+run 0 convert sbs/model.safetensors sbs.safetensors
+prints '^preset       fastreid size=224x224 resize=256 mean=0.5,0.5,0.5 std=0.229,0.224,0.225 (with the values'
+run 0 inspect sbs.safetensors
+prints '^input        224 x 224 (height x width), cropped from the centre after resizing the short side to 256$'
+prints '^pixels       bicubic, red first, times 0.00392157, mean 0.5 0.5 0.5, std 0.229 0.224 0.225$'
+sed -i '/CROP/d; /ENABLED/d' sbs/config.yaml
+run 2 convert sbs/model.safetensors none.safetensors
+says 'config.yaml next to the file: no preset can do what INPUT says about sizes: a resize of only the short side '
+run 2 convert sbs/model.safetensors none.safetensors --mean 0.5
+says 'config.yaml next to the file: no preset can do what INPUT says about sizes: .*; give --size HxW$'
+run 0 convert sbs/model.safetensors sbs.safetensors --size 256x128
+prints '^preset       fastreid mean=0.5,0.5,0.5 std=0.229,0.224,0.225 size=256x128 (changed by options)$'
+run 0 convert old/model.safetensors kept.safetensors
+prints '^layout       torchvision ResNet, from fast-reid of 2020$'
+prints '^network      resnet50-bnneck (found from its tensors)$'
+echo 'MODEL: {HEADS: {NAME: BNneckHead, POOL_LAYER: avgpool}}' >old/config.yaml
+cp kept.safetensors wanted.safetensors
+run 0 convert old/model.safetensors kept.safetensors
+same wanted.safetensors kept.safetensors
 
 # What timm and Hugging Face keep beside the file.
 mkdir hub
@@ -495,7 +571,6 @@ fi
 
 # Instance norm, non-local blocks and generalised means that are damaged.
 if command -v python3 >/dev/null 2>&1; then
-    "$top/build/seeded" --net resnet50-ibn-nl-fastreid-gem -o sbs.st
     picture p.ppm 64 96 1
     python3 "$top/tests/tools/weights/bad_blocks.py" "$REID" sbs.st >blocks.log 2>&1
     code=$?

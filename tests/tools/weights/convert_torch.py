@@ -383,11 +383,14 @@ def resnets(r50):
     bare = collections.OrderedDict(prefixed(trunk, "backbone."), **rest)
     fast = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bottleneck.0.")))
     old = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bnneck.")))
-    for name, d in (("fast-reid", fast), ("fast-reid of 2020", old)):
-        expect(name, save({"model": d}), necked, "--net", "resnet50-fastreid",
-               meta={"reid.network": "resnet50-fastreid", "reid.preset": "fastreid", "reid.last_stride": "1"})
-    refused("fast-reid's pool", save({"model": fast}), "fast-reid's file does not say how it pools: give --net "
-            "resnet50-fastreid if")
+    expect("fast-reid", save({"model": fast}), necked, "--net", "resnet50-fastreid",
+           meta={"reid.network": "resnet50-fastreid", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    expect("fast-reid of 2020", save({"model": old}), necked, says="from fast-reid of 2020",
+           meta={"reid.network": "resnet50-bnneck", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    expect("fast-reid of 2020 with today's max pool", save({"model": old}), necked, "--net", "resnet50-fastreid",
+           says="will differ from the original", meta={"reid.network": "resnet50-fastreid"})
+    refused("fast-reid's pool", save({"model": fast}), "fast-reid's file does not say how it pools: put the "
+            "config.yaml of its training next to it, or give --net resnet50-fastreid if")
     exponent = {"pool_layer.p": torch.full((1,), 3.0)}
     expect("fast-reid with a fixed exponent", save({"model": fast}), collections.OrderedDict(necked, **exponent),
            "--net", "resnet50-fastreid-gem", says="exponent 3, which fast-reid's code fixes",
@@ -395,6 +398,9 @@ def resnets(r50):
     gem = collections.OrderedDict(fast, **prefixed(exponent, "heads."))
     expect("fast-reid with GeM", save({"model": gem}), collections.OrderedDict(necked, **exponent),
            meta={"reid.network": "resnet50-fastreid-gem", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    zoo = collections.OrderedDict(gem, **{"heads.bnneck.num_batches_tracked": torch.tensor(9)})
+    expect("fast-reid's model zoo", save({"model": zoo}), collections.OrderedDict(necked, **exponent),
+           says="had padding until November 2020", meta={"reid.network": "resnet50-fastreid-gem"})
     refused("fast-reid without its neck", save({"model": bare}), "fast-reid's max pool")
     refused("fast-reid's neck", save({"model": fast}), "a BNNeck", "--net", "resnet50")
     refused("fast-reid's GeM", save({"model": without(gem, *(k for k in gem if ".bottleneck." in k))}), "GeM pooling",

@@ -141,7 +141,7 @@ static void make_network(network *net, const char *name, names *n) {
 }
 
 static const int B0[] = {1, 2, 2, 3, 3, 4, 1}, B3[] = {2, 3, 3, 5, 5, 6, 2};
-enum { NETS = 8, NECKED = 3 }; /* the networks from NECKED on have layers after the trunk */
+enum { NETS = 9, NECKED = 3 }; /* the networks from NECKED on have layers after the trunk */
 static names r50_names, b0_names, b3_names, necked_names[NETS];
 static network nets[NETS];
 
@@ -150,7 +150,7 @@ static network nets[NETS];
 static void make_necked(void) {
     static const struct { const char *name; int norm, gem, reduction; } rows[NETS - NECKED] = {
         {"resnet50-fastreid-gem-512", 1, 1, 1}, {"resnet50-fastreid-512", 1, 0, 1}, {"resnet50-fastreid-gem", 1, 1, 0},
-        {"resnet50-fastreid", 1, 0, 0}, {"miewid", 1, 1, 0}};
+        {"resnet50-bnneck", 1, 0, 0}, {"resnet50-fastreid", 1, 0, 0}, {"miewid", 1, 1, 0}};
     for (int i = NECKED; i < NETS; i++) {
         names *n = &necked_names[i];
         if (i < NETS - 1) *n = r50_names;
@@ -342,7 +342,7 @@ static void test_origins(void **state) {
 
 /* fast-reid's heads: its EmbeddingHead (fastreid/modeling/heads/embedding_head.py) has EMBEDDING_DIM and WITH_BNNECK,
    and one of the pools of fastreid/layers/pooling.py, of which only GeneralizedMeanPoolingP has a tensor. */
-enum { NO_NECK, BNNECK, OLD_BNNECK, REDUCTION, REDUCTION_BNNECK };
+enum { NO_NECK, BNNECK, OLD_BNNECK, ZOO_BNNECK, REDUCTION, REDUCTION_BNNECK };
 
 static const struct {
     int neck, learned; /* learned: the file has the pool's exponent */
@@ -352,17 +352,20 @@ static const struct {
 } HEAD_ROWS[] = {
     {BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
     {OLD_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {ZOO_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {ZOO_BNNECK, 0, NULL, "resnet50-bnneck", 0, NULL},
+    {OLD_BNNECK, 1, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, NULL},
     {REDUCTION_BNNECK, 1, NULL, "resnet50-fastreid-gem-512", 0, NULL},
-    {BNNECK, 0, NULL, "resnet50-fastreid", 0, "how it pools: give --net resnet50-fastreid if POOL_LAYER in its "
+    {BNNECK, 0, NULL, "resnet50-fastreid", 0, "or give --net resnet50-fastreid if POOL_LAYER in its "
      "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net resnet50-fastreid-gem if it is "
      "GeneralizedMeanPooling or gempool; other pools are not supported"},
-    {OLD_BNNECK, 0, NULL, "resnet50-fastreid", 0, "how it pools: give --net resnet50-fastreid if"},
+    {OLD_BNNECK, 0, NULL, "resnet50-bnneck", 0, NULL},
     {REDUCTION_BNNECK, 0, NULL, "resnet50-fastreid-512", 0, "--net resnet50-fastreid-gem-512 if it is Generalized"},
     {BNNECK, 0, "resnet50-fastreid", "resnet50-fastreid", 0, NULL},
     {OLD_BNNECK, 0, "resnet50-fastreid", "resnet50-fastreid", 0, NULL},
     {REDUCTION_BNNECK, 0, "resnet50-fastreid-512", "resnet50-fastreid-512", 0, NULL},
     {BNNECK, 0, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 3, NULL},
-    {OLD_BNNECK, 0, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 3, NULL},
+    {OLD_BNNECK, 0, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, "tensor pool_layer.p is missing"},
     {REDUCTION_BNNECK, 0, "resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512", 3, NULL},
     {BNNECK, 1, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, NULL},
     {BNNECK, 0, "resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512", 0, "tensor bottleneck.weight is missing"},
@@ -375,7 +378,8 @@ static const struct {
 };
 
 static void add_head(names *n, int neck, int learned) {
-    if (neck == BNNECK) add_bn(n, "heads.", "bottleneck.0");
+    if (neck == BNNECK || neck == ZOO_BNNECK) add_bn(n, "heads.", "bottleneck.0");
+    if (neck == ZOO_BNNECK) add(n, "heads.bnneck.num_batches_tracked");
     if (neck == OLD_BNNECK) add_bn(n, "heads.", "bnneck");
     if (neck == REDUCTION || neck == REDUCTION_BNNECK) add(n, "heads.bottleneck.0.weight");
     if (neck == REDUCTION_BNNECK) add_bn(n, "heads.", "bottleneck.1");
@@ -393,8 +397,12 @@ static void test_heads(void **state) {
         found f = look(&whole, "", NULL, HEAD_ROWS[i].asked, "model_final.pth");
         if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
         assert_string_equal(f.m.network->name, HEAD_ROWS[i].network);
-        assert_string_equal(f.m.origin, "fast-reid");
-        assert_int_equal(f.m.differs[0] != 0, strcmp(HEAD_ROWS[i].network, "resnet50") == 0);
+        /* Old ones have the max pool of resnet50-bnneck. */
+        const int old = HEAD_ROWS[i].neck == OLD_BNNECK || HEAD_ROWS[i].neck == ZOO_BNNECK;
+        const int other_pool = old ? strstr(HEAD_ROWS[i].network, "-fastreid") != NULL
+                                   : strcmp(HEAD_ROWS[i].network, "resnet50") == 0;
+        assert_string_equal(f.m.origin, old ? "fast-reid of 2020" : "fast-reid");
+        assert_int_equal(f.m.differs[0] != 0, other_pool);
         assert_true(f.m.exponent >= HEAD_ROWS[i].exponent && f.m.exponent <= HEAD_ROWS[i].exponent);
         if (!HEAD_ROWS[i].problem && f.m.problem.len) fail_msg("row %zu: %s", i, f.m.problem.s);
         else if (HEAD_ROWS[i].problem && !(f.m.problem.len && says(f.m.problem.s, HEAD_ROWS[i].problem)))
