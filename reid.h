@@ -2225,12 +2225,6 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
 /* The level nearest to the mean of a channel of the network. */
 static double reid__mean_level(const reid__preset *p, int c) { return rint(p->mean[c] / p->scale); }
 
-/* INT8: the network's input is whole numbers, levels minus reid__mean_level, so padding is up to half a level off. */
-static void reid__prep_levels(reid__prep *p) {
-    for (int c = 0; c < 3; c++)
-        for (int v = 0; v < 256; v++) p->lut[c][v] = (float)(v - reid__mean_level(&p->preset, c));
-}
-
 /* (pixels, 3) uint8 RGB to float, in the order of the network's channels. */
 static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float *out, int pixels) {
     int first = p->preset.bgr ? 2 : 0;
@@ -7512,7 +7506,6 @@ typedef struct reid__slot {
     int first, count;       /* images of the call; count 0: no batch is in progress */
 } reid__slot;
 
-
 typedef struct reid__gpu_lane {
     void *stream, *copies;            /* uploads have their own stream, to overlap with computing */
     reid__address buffer[REID__MAX_BUFFERS];
@@ -8093,6 +8086,12 @@ static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid
                  resident, light);
 }
 
+/* Shared memory of reid_instance: 4096 bytes of sums, and all pixels of 16 channels, if two blocks find room. */
+static unsigned reid__instance_shared(const reid__gpu_plan *g, const reid__op *op) {
+    int kept = 4096 + op->oh * op->ow * REID__LANES * (g->half ? 2 : 4);
+    return kept <= (g->wgmma ? REID__SHARED_HALF : 49152) ? (unsigned)kept : 4096;
+}
+
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
 static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
     const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
@@ -8153,8 +8152,9 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
                      op->hidden, op->ih, op->iw, reid__sum_tiles_of(op - 1).count, s->bn);
         if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
     } else if (op->kind == REID__INSTANCE) {
-        s->shared = 256 * sizeof(float) * 4;
-        reid__option(p, "-DACT=%d -DNORMED=%d -DRESIDUAL=%d", (int)op->act, op->normed, op->residual != REID__NONE);
+        s->shared = reid__instance_shared(g, op);
+        reid__option(p, "-DACT=%d -DNORMED=%d -DRESIDUAL=%d -DKEPT=%d", (int)op->act, op->normed,
+                     op->residual != REID__NONE, s->shared > 4096);
     } else if (op->kind == REID__NONLOCAL) {
         s->shared = (unsigned)out_stride * REID__LANES * sizeof(float);
     } else if (op->kind == REID__LINEAR) {
@@ -8903,14 +8903,13 @@ static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
 
 /* Chooses a tile of reid_resize that fits in its shared memory, as the kernel divides it. Returns whether one does. */
 static int reid__resize_tile(reid__gpu_picture *p) {
-    int columns = REID__RESIZE_COLUMNS, lines = REID__RESIZE_LINES;
+    p->columns = REID__RESIZE_COLUMNS, p->lines = REID__RESIZE_LINES;
     for (;;) {
-        int rows = reid__min(p->y.most + (int)((lines - 1) * p->y.scale) + 2, p->y.source);
-        p->columns = columns, p->lines = lines;
-        if ((8 + 4 * p->x.most + 3 * rows) * columns + (8 + 4 * p->y.most) * lines <= REID__RESIZE_SHARED) return 1;
-        if (columns == 1) return 0;
-        if (4 * lines > columns && lines > 1) lines /= 2;
-        else columns /= 2;
+        int rows = reid__min(p->y.most + (int)((p->lines - 1) * p->y.scale) + 2, p->y.source);
+        int bytes = (8 + 4 * p->x.most + 3 * rows) * p->columns + (8 + 4 * p->y.most) * p->lines;
+        if (bytes <= REID__RESIZE_SHARED || p->columns == 1) return bytes <= REID__RESIZE_SHARED;
+        if (4 * p->lines > p->columns && p->lines > 1) p->lines /= 2;
+        else p->columns /= 2;
     }
 }
 
@@ -11408,7 +11407,9 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
-    if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
+    if (element == REID__ELEMENT_INT8) /* whole numbers, so that padding is up to half a level off */
+        for (int i = 0; i < 3 * 256; i++)
+            ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);

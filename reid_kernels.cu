@@ -27,7 +27,7 @@
    reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
-   reid_instance    | instance norm, activation, residual      | 3 in + out                | 256        | 4096
+   reid_instance    | instance norm, activation, residual      | in + out, or 3 in + out   | 256        | see there
    reid_nonlocal    | (query key^T) value / pixels of an image | 3 in + out, 4 C per value | 256        | 64 C
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
@@ -63,7 +63,7 @@
    reid_squeeze     | C CHANNELS HIDDEN OH OW TILES IMAGES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
    reid_pool        | those, PER GEM NORM
-   reid_instance    | OH OW C NORMED ACT RESIDUAL
+   reid_instance    | OH OW C NORMED ACT RESIDUAL [KEPT]
    reid_nonlocal    | OH OW C
    reid_linear      | K OC OUT_STRIDE CHANNEL ACT [SPLIT]
    reid_normalise   | DIM RAW FLIP
@@ -2762,24 +2762,43 @@ DEVICE float4 sum_of_all(float4 mine) {
     return sums[t % 4];
 }
 
+#ifndef KEPT
+#define KEPT 0
+#endif
+#ifdef VALUE_F16
+typedef ushort4 stored4; /* four values as they are in memory */
+#else
+typedef float4 stored4;
+#endif
+
 /* out = act(norm(in)) + residual, where norm, of the first NORMED channels, is (x - mean) / sqrt(variance + epsilon) *
-   weight + bias with mean and variance over an image's pixels. A thread takes four channels of every 64th pixel. */
+   weight + bias with mean and variance over an image's pixels. A thread takes four channels of every 64th pixel, three
+   times: for the mean, the variance and the output. With KEPT it reads them from memory once, and keeps them in shared
+   memory behind the sums; no other thread reads them there. */
 extern "C" __global__ void __launch_bounds__(256)
 reid_instance(const GRID_CONSTANT instance_arguments a) {
     take_turn();
     int t = threadIdx.x, c = blockIdx.x % (C / 16) * 16 + t % 4 * 4;
     long long from = (long long)(blockIdx.x / (C / 16)) * PIXELS * C + c;
     const value_t *x = a.in + from;
+    stored4 *kept = (stored4 *)(shared + 4096) + t % 4; /* [PIXELS][4] */
     float4 mean = make_float4(0, 0, 0, 0), factor = make_float4(1, 1, 1, 1), bias = mean;
-    if (c / 16 * 16 < NORMED) { /* the same for all threads of a block: NORMED is a multiple of 16 */
+    const bool normed = c / 16 * 16 < NORMED; /* the same for all threads of a block: NORMED is a multiple of 16 */
+    auto value = [&](int p) { return load4(KEPT && normed ? (const value_t *)&kept[p * 4] : x + (long long)p * C); };
+    if (normed) {
         float4 sum = mean;
-        for (int p = t / 4; p < PIXELS; p += 64) sum = add4(sum, load4(x + (long long)p * C));
+#pragma unroll 8
+        for (int p = t / 4; p < PIXELS; p += 64) {
+            const stored4 v = *(const stored4 *)(x + (long long)p * C);
+            if (KEPT) kept[p * 4] = v;
+            sum = add4(sum, load4((const value_t *)&v));
+        }
         sum = sum_of_all(sum);
         const float n = (float)PIXELS;
         mean = make_float4(sum.x / n, sum.y / n, sum.z / n, sum.w / n);
         sum = make_float4(0, 0, 0, 0);
         for (int p = t / 4; p < PIXELS; p += 64) {
-            float4 v = load4(x + (long long)p * C);
+            float4 v = value(p);
             v = make_float4(v.x - mean.x, v.y - mean.y, v.z - mean.z, v.w - mean.w);
             sum = make_float4(fmaf(v.x, v.x, sum.x), fmaf(v.y, v.y, sum.y), fmaf(v.z, v.z, sum.z),
                               fmaf(v.w, v.w, sum.w));
@@ -2791,9 +2810,10 @@ reid_instance(const GRID_CONSTANT instance_arguments a) {
         factor = make_float4(spread(sum.x, 0), spread(sum.y, 1), spread(sum.z, 2), spread(sum.w, 3));
         bias = *(const float4 *)(a.bias + c);
     }
+#pragma unroll 4
     for (int p = t / 4; p < PIXELS; p += 64) {
         long long at = (long long)p * C;
-        float4 v = load4(x + at);
+        float4 v = value(p);
         v = make_float4(act(fmaf(v.x - mean.x, factor.x, bias.x)), act(fmaf(v.y - mean.y, factor.y, bias.y)),
                         act(fmaf(v.z - mean.z, factor.z, bias.z)), act(fmaf(v.w - mean.w, factor.w, bias.w)));
         if (RESIDUAL) v = add4(v, load4(a.residual + from + at));

@@ -212,17 +212,19 @@ static void statistics(const tensor *in, int pixels, int channels, int image, in
         *variance += pow(at(in, 1, pixels, channels, image, 0, p, c) - *mean, 2) / pixels;
 }
 
-static void test_instance(int h, int w, int channels, int normed, int act, int adds, int half) {
-    if (!emu_case("instance norm of %d of %d %s", normed, channels, half ? emu_halves() : "f32")) return;
+static void test_instance(int h, int w, int channels, int normed, int act, int adds, int half, int kept) {
+    if (!emu_case("instance norm of %d of %d%s %s", normed, channels, kept ? ", kept," : "", half ? emu_halves() : "f32"))
+        return;
     const int pixels = h * w, count = IMAGES * pixels * channels;
+    const unsigned bytes = 4096 + (unsigned)(kept ? pixels * 16 * (half ? 2 : 4) : 0);
     const constant constants[] = {{"OH", h}, {"OW", w}, {"C", channels}, {"NORMED", normed}, {"ACT", act},
-                                  {"RESIDUAL", adds}, {NULL, 0}};
+                                  {"RESIDUAL", adds}, {"KEPT", kept}, {NULL, 0}};
     unsigned seed = 7;
     tensor in = tensor_of((size_t)count, half, &seed, 1), residual = tensor_of((size_t)count, half, &seed, 1);
     tensor weight = tensor_of((size_t)channels, 0, &seed, 1), bias = tensor_of((size_t)channels, 0, &seed, 1);
     tensor out = result_of((size_t)count, half);
     reid__instance_arguments a = {in.device, residual.device, weight.device, bias.device, out.device, 1e-5};
-    run_kernel(kernel_of("reid_instance", half, constants, 4096), IMAGES * channels / 16, 1, 256, 4096, &a);
+    run_kernel(kernel_of("reid_instance", half, constants, bytes), IMAGES * channels / 16, 1, 256, bytes, &a);
     fetch(&out);
     double worst = 0, mean, variance;
     for (int i = 0; i < IMAGES; i++)
@@ -399,9 +401,11 @@ int main(void) {
         test_maxpool(9, 12, 16, half);
         for (int more = 0; more < 4; more++) test_pool(7, 7, 64, 1, more & 1 ? 3.1f : 0, more >> 1, half);
         test_pool(13, 7, 16, 4, 0, 0, half); /* bins overlap */
-        test_instance(9, 11, 64, 32, 1, 0, half);
-        test_instance(1, 3, 16, 16, 1, 0, half); /* fewer pixels than threads */
-        test_instance(16, 9, 32, 0, 2, 1, half);
+        for (int kept = 0; kept < 2; kept++) {
+            test_instance(9, 11, 64, 32, 1, 0, half, kept);
+            test_instance(1, 3, 16, 16, 1, 0, half, kept); /* fewer pixels than threads */
+            test_instance(16, 9, 32, 0, 2, 1, half, kept);
+        }
         test_nonlocal(35, 48, half);
         test_nonlocal(5, 16, half);
     }

@@ -200,6 +200,7 @@ plant rest "tanh without its last term" 's/for (int odd = 29; odd > 0;/for (int 
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "a variance of values instead of differences" \
     '/^reid_instance/,$ s/v = make_float4(v.x - mean.x, v.y - mean.y, v.z - mean.z, v.w - mean.w);//'
+plant rest "a pixel kept where another thread has its own" 's/(shared + 4096) + t % 4;/(shared + 4096);/'
 plant rest "a sum read before all have added" '/sum_of_all(float4 mine)/,/^}/ s/__syncthreads();$/;/'
 plant rest "all channels normalised" 's/if (c \/ 16 \* 16 < NORMED)/if (c < C)/'
 plant rest "a product of keys read before it is there" '/^reid_nonlocal/,$ s/__syncthreads();//'

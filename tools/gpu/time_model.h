@@ -159,14 +159,19 @@ static double time_of_sixteens(const reid__op *op, int n, double alone, double i
     return time_overlap(waited, blocks * 8 * instructions / (4 * time_processors)) / chip->clocks * 1e6;
 }
 
-/* reid_instance: three passes over the pixels, of which a thread takes every 64th: 150 clocks and 20 instructions for
-   each, and 1,200 clocks for two sums over the block. The first pass may read from memory, the others find the chip's
-   copy, at the pace of a pool. */
+/* reid_instance: three passes over the pixels, of which a thread takes every 64th, and 1,200 clocks for two sums over
+   the block. Pixels that shared memory keeps are read once, eight of a thread at a time, in 600 clocks; 30 clocks for
+   each are left for either other pass, and 16 instructions for every one. Else a pass takes 150 clocks and 20
+   instructions for a pixel; the first may read from memory, the others find the chip's copy, at the pace of a pool. */
 static double time_of_instance(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
-    double turns = 3.0 * reid__ceil_div(op->oh * op->ow, 64), moved = time_of_pool(g, index, n, chip);
+    double pixels = reid__ceil_div(op->oh * op->ow, 64), moved = time_of_pool(g, index, n, chip);
+    if (reid__instance_shared(g, op) > 4096) {
+        double alone = ceil(pixels / 8) * 600 + 2 * pixels * 30 + 1200;
+        return 1 + time_overlap(moved, time_of_sixteens(op, n, alone, pixels * 48, chip));
+    }
     moved += 2.0 * (double)g->size[op->in] * n / 6.5e6;
-    return 1 + time_overlap(moved, time_of_sixteens(op, n, turns * 150 + 1200, turns * 20, chip));
+    return 1 + time_overlap(moved, time_of_sixteens(op, n, pixels * 450 + 1200, pixels * 60, chip));
 }
 
 /* reid_nonlocal: a thread's multiply-adds read two values each, by six instructions, and wait 25 clocks for them. */
