@@ -213,8 +213,8 @@ static void statistics(const tensor *in, int pixels, int channels, int image, in
 }
 
 static void test_instance(int h, int w, int channels, int normed, int act, int adds, int half, int kept) {
-    if (!emu_case("instance norm of %d of %d%s %s", normed, channels, kept ? ", kept," : "", half ? emu_halves() : "f32"))
-        return;
+    const char *type = half ? emu_halves() : "f32";
+    if (!emu_case("instance norm of %d of %d%s %s", normed, channels, kept ? ", kept," : "", type)) return;
     const int pixels = h * w, count = IMAGES * pixels * channels;
     const unsigned bytes = 4096 + (unsigned)(kept ? pixels * 16 * (half ? 2 : 4) : 0);
     const constant constants[] = {{"OH", h}, {"OW", w}, {"C", channels}, {"NORMED", normed}, {"ACT", act},
@@ -237,7 +237,7 @@ static void test_instance(int h, int w, int channels, int normed, int act, int a
                 compare(&worst, out.host[(i * pixels + p) * channels + c], x);
             }
         }
-    printf("instance norm of %d of %d, %dx%d %s: %.1e\n", normed, channels, h, w, half ? emu_halves() : "f32", worst);
+    printf("instance norm of %d of %d, %dx%d %s: %.1e\n", normed, channels, h, w, type, worst);
     CHECK(worst < (half ? emu_half_bound(2e-3) : emu_loosened(2e-6)));
     drop(&in), drop(&residual), drop(&weight), drop(&bias), drop(&out);
 }

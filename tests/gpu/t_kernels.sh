@@ -202,7 +202,7 @@ plant rest "a variance of values instead of differences" \
     '/^reid_instance/,$ s/v = make_float4(v.x - mean.x, v.y - mean.y, v.z - mean.z, v.w - mean.w);//'
 plant rest "a pixel kept where another thread has its own" 's/(shared + 4096) + t % 4;/(shared + 4096);/'
 plant rest "a sum read before all have added" '/sum_of_all(float4 mine)/,/^}/ s/__syncthreads();$/;/'
-plant rest "all channels normalised" 's/if (c \/ 16 \* 16 < NORMED)/if (c < C)/'
+plant rest "all channels normalised" 's/normed = c \/ 16 \* 16 < NORMED/normed = c < C/'
 plant rest "a product of keys read before it is there" '/^reid_nonlocal/,$ s/__syncthreads();//'
 plant rest "half of a tile's rows" \
     '/ DEVICE int best_of_rows/,/^}/ s/offset < 32;/offset < 16;/'
