@@ -74,6 +74,8 @@ bug 'a window inside the image has its rows too near' t_ops \
     's/i \/ op->kw) \* in->w + i % op->kw/i \/ op->kw) * (in->w - 1) + i % op->kw/' test_conv_windows
 bug 'the next image starts at the wrong place' t_ops 's/if (oy == op->oh) oy = 0, image++;/if (oy == op->oh) oy = 0;/'
 bug 'a block of what is left over' t_ops 's/reid__min(room, most + most \/ 4)/most/'
+bug 'inputs past the last four of a tile are left out' t_ops 's/for (; k < kc; k += REID__STEP/for (; 0; k += REID__STEP/' \
+    test_conv_1x1
 bug 'a point of Winograd has the wrong sign' t_ops 's/minus5 = REID__SET1(-5.0f)/minus5 = REID__SET1(5.0f)/' \
     test_winograd
 bug 'a filter of Winograd weighs wrong at 2' t_ops 's/wide = REID__FMA(REID__SET1(4/wide = REID__FMA(REID__SET1(2/' \
