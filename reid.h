@@ -6978,6 +6978,10 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
     P(float, sums)              /* (images, tiles, C), over a tile's outputs */                                        \
     V(int, images)
+#define REID__EXPAND_ARGUMENTS(P, V, S)                                                                                \
+    P(const value_t, in) P(const value_t, weights) P(const float, bias) /* of the 1x1 convolution */                   \
+    P(const float, windows) P(const float, window_bias) /* of the depthwise convolution; out and sums as there */      \
+    P(value_t, out) P(float, sums) V(int, images) V(int, rows) /* rows of outputs of a share */
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
     P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
@@ -7029,11 +7033,12 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
-    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
-    X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
-    X(linear_arguments, 40, REID__LINEAR_ARGUMENTS) X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS)                \
-    X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
-    X(search_hit, 16, REID__SEARCH_HIT) X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
+    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS) X(expand_arguments, 64, REID__EXPAND_ARGUMENTS)              \
+    X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
+    X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
+    X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS) X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS)            \
+    X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
+    X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
 #define REID__POINTER(type, name) reid__address name;
 #define REID__NUMBER(type, name) type name;
@@ -7470,6 +7475,14 @@ typedef struct reid__step {
     char label[40];            /* "reid_conv_f16 128x64": function, reid__tile_name */
 } reid__step;
 
+/* How reid_expand takes a depthwise convolution: the constants of the kernel. stages 0: it does not. */
+typedef struct reid__expand {
+    int slice, images, rows, stages, warps, more; /* SLICE and so on */
+    int pixel, gap, row;                          /* PIXEL_BYTES, GAP, ROW_BYTES */
+    int slices;                                   /* of all channels */
+    unsigned shared;
+} reid__expand;
+
 /* Launches that do not belong to an operation. */
 typedef enum reid__extra {
     REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
@@ -7493,6 +7506,7 @@ typedef struct reid__gpu_plan {
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
+    reid__expand expand[REID__MAX_OPS + 1];
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
     size_t arena;                      /* bytes per image */
@@ -7615,6 +7629,7 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     n += reid__touch(&out[n], first->in, reid__gpu_read(g, first));
     if (op->kind == REID__NORMALISE) return n; /* its output is not in a buffer of the plan */
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
+    if (g->expand[index].stages) n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
     if (op->scale != REID__NONE) n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
@@ -8095,6 +8110,80 @@ static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid
                  resident, light);
 }
 
+/* How reid_expand would take operation `index` with SLICE channels of so many images, except for the ring; and how much
+   of its warps' threads that leaves with something to do, or 0. Only 5x5 windows of stride 1 gain nothing: their time is
+   that of their sums. */
+static double reid__expand_fill(const reid__gpu_plan *g, int index, int slice, int images, reid__expand *x) {
+    const reid__op *op = &g->plan->ops[index];
+    const reid__sum_tiles t = reid__sum_tiles_of(op);
+    int strips = reid__ceil_div(op->ow, t.cols), step = t.cols * op->stride, threads = images * strips * slice / 2;
+    int columns = (strips - 1) * step + (t.cols - 1) * op->stride + op->kw, c = g->plan->buffers[op->in].c;
+    memset(x, 0, sizeof *x);
+    x->slice = slice, x->images = images, x->slices = c / slice, x->warps = reid__round_up(threads, 128) / 32;
+    x->more = x->warps == 12 && op->kh > 3 ? 4 : 8, x->pixel = slice * 2 + (slice / 8 % 2 ? 0 : 16);
+    x->gap = (slice * 2 + 128 - step * x->pixel % 128) % 128;
+    x->row = (columns - 1) * x->pixel + (columns - 1) / step * x->gap + x->pixel;
+    return c % slice || x->warps < 8 || x->warps > 12 ? 0 : threads / 32.0 / x->warps;
+}
+
+/* Gives the ring places of the rows that leave the fewest of sixteen pixels idle. */
+static void reid__expand_ring(const reid__gpu_plan *g, int index, reid__expand *x) {
+    const reid__op *op = &g->plan->ops[index];
+    int c = g->plan->buffers[op->in].c, fixed = c * (g->plan->buffers[op[-1].in].c * 2 + 20) + 8 * 16, idle = 16;
+    for (int rows = 1; rows <= 4; rows++) {
+        int place = x->images * rows * x->row, stages = reid__min((REID__SHARED_ALL - fixed) / place, 8);
+        int left = (reid__round_up(rows * op->iw, 16) - rows * op->iw) * 4 / rows;
+        if (stages < 3 || left >= idle) continue;
+        x->rows = rows, x->stages = stages, x->shared = (unsigned)(fixed + stages * place), idle = left;
+    }
+}
+
+/* Sets how reid_expand takes a depthwise convolution and the 1x1 convolution before it, if it does: the channels and
+   images that leave its threads the most to do. */
+static void reid__expand_init(reid__gpu_plan *g, int index) {
+    const reid__op *op = &g->plan->ops[index], *first = op - 1;
+    double best = 0;
+    if (index == 0 || op->kind != REID__DEPTHWISE || (op->kh > 3 && op->stride == 1) || op->act != first->act) return;
+    if (!reid__takes_project(g, first) || first->scale != REID__NONE || reid__only_user(g->plan, first) != op) return;
+    for (int slice = g->plan->buffers[op->in].c; slice >= 16; slice -= 8)
+        for (int images = 1; images <= 2; images++) {
+            reid__expand x;
+            double fill = reid__expand_fill(g, index, slice, images, &x);
+            if (fill > best) best = fill, reid__expand_ring(g, index, &x), g->expand[index] = x;
+        }
+}
+/* The shares into which a launch is cut, of so many rows of outputs; and the rows, in whole tiles of the sums, by which
+   the blocks that run at once are done first. To begin a share takes as long as four rows of inputs (assumed). */
+static int reid__expand_count(const reid__gpu_plan *g, int index, int n, int rows) {
+    const reid__expand *x = &g->expand[index];
+    return reid__ceil_div(n, x->images) * reid__ceil_div(g->plan->ops[index].oh, rows) * x->slices;
+}
+static int reid__expand_rows(const reid__gpu_plan *g, int index, int n, int blocks) {
+    const reid__op *op = &g->plan->ops[index];
+    int tile = reid__sum_tiles_of(op).rows, best = tile, least = INT32_MAX;
+    for (int rows = tile; rows < op->oh + tile; rows += tile) {
+        int turns = reid__ceil_div(reid__expand_count(g, index, n, rows), blocks);
+        int time = turns * (reid__min(rows, op->oh) * op->stride + op->kh + 4);
+        if (time < least) least = time, best = rows;
+    }
+    return best;
+}
+
+/* The operation whose launch computes operation `index`: itself, or a later one. */
+static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
+    if (large && g->expand[index + 1].stages) return index + 1;
+    return g->fused_into[index] == REID__NONE ? index : g->fused_into[index];
+}
+
+static void reid__expand_step(const reid__gpu_plan *g, int index, reid__program *p, reid__step *s) {
+    const reid__expand *x = &g->expand[index];
+    s->function = "reid_expand", s->threads = (unsigned)(x->warps + x->more) * 32, s->shared = x->shared;
+    reid__option(p, "-DREID_EXPAND -DIC=%d -DROW=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DSTAGES=%d -DWARPS=%d -DMORE=%d",
+                 g->plan->buffers[g->plan->ops[index - 1].in].c, reid__gpu_row(g, index - 1), x->slice, x->images,
+                 x->rows, x->stages, x->warps, x->more);
+    reid__option(p, "-DPIXEL_BYTES=%d -DGAP=%d -DROW_BYTES=%d", x->pixel, x->gap, x->row);
+}
+
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
 static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
     const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
@@ -8123,11 +8212,13 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *op = &g->plan->ops[index];
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
+    int expands = large && g->expand[index].stages;
     s->threads = 256, s->label[0] = 0;
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else if (conv && large && reid__takes_project(g, op)) reid__project_step(g, op, p, s);
+    else if (expands) reid__expand_step(g, index, p, s);
     else if (conv && reid__takes_stem(g, op)) reid__stem_step(g, op, large, p, s);
     else if (conv) reid__mma_step(g, index, arch, large, p, s);
     else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
@@ -8142,7 +8233,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__sum_tiles t = reid__sum_tiles_of(op);
         s->bn = large ? 0 : 4;
         while (!large && s->bn < 32 && s->bn * t.rows * t.cols < 224) s->bn *= 2;
-        s->threads = large ? 128 : 256, s->shared = (unsigned)((op->kh * op->kw + t.rows * t.cols) * s->bn * 16);
+        if (!expands) s->threads = large ? 128 : 256;
+        if (!large) s->shared = (unsigned)((op->kh * op->kw + t.rows * t.cols) * s->bn * 16);
         reid__option(p, "-DACT=%d -DCOLS=%d -DTILE_H=%d %s=%d", (int)op->act, t.cols, t.rows,
                      large ? "-DSLIDE" : "-DSPREAD", large ? t.slide : s->bn);
     } else if (op->kind == REID__POOL) {
@@ -8187,7 +8279,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
-/* Adds a network's programs for one chip: for each operation one for small batches and, if needed, one for large. */
+/* Adds a network's programs for one chip: for each operation one for small batches and, if needed, those for large. */
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
@@ -8197,9 +8289,9 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__program p;
             memset(&p, 0, sizeof p);
             if (op->kind == REID__NORMALISE) continue; /* REID__EXTRA_UNIT: after both passes of a flip */
-            if (g->fused_into[i] != REID__NONE) {
-                snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
-                         plan->ops[g->fused_into[i]].name);
+            int by = reid__launch_of_op(g, i, large);
+            if (by != i) {
+                snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s", plan->ops[by].name);
                 continue;
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
@@ -8226,7 +8318,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     const reid__op *op = &g->plan->ops[index];
     const int touched[2] = {op->in, op->out};
     info->kernel = g->step[large][index].label;
-    info->computed_by = g->fused_into[index] == REID__NONE ? index : g->fused_into[index];
+    info->computed_by = reid__launch_of_op(g, index, large);
     for (int i = 0; i < 2; i++) {
         int64_t each = g->int8 ? 4 : 2, per = g->pixels_per_sum[touched[i]];
         int64_t values = (int64_t)g->plan->buffers[touched[i]].floats * (g->int8 ? 4 : 1);
@@ -8263,6 +8355,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
+    for (int i = 0; i < plan->op_count; i++) reid__expand_init(g, i);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
     REID_ASSERT(reid__gpu_plan_is_sound(g));
@@ -8502,6 +8595,20 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 
+/* Runs a depthwise convolution and the convolution before it by reid_expand, a block on each multiprocessor. */
+static reid_result reid__gpu_run_expand(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
+                                        reid_error *e) {
+    const reid__gpu_plan *p = &g->plan;
+    const reid__op *op = &p->plan->ops[index];
+    int64_t blocks = g->device.multiprocessors;
+    int rows = reid__expand_rows(p, index, n, (int)blocks), shares = reid__expand_count(p, index, n, rows);
+    reid__address w = g->weights;
+    reid__expand_arguments a = {l->buffer[op[-1].in], w + p->weight[index - 1], w + p->bias[index - 1],
+                                w + p->weight[index], w + p->bias[index], l->buffer[op->out], l->buffer[op->sums], n,
+                                rows};
+    return reid__launch(g, s, shares < blocks ? shares : blocks, 1, l->stream, &a, e);
+}
+
 /* Runs a convolution by the other kernels. If parts of K go to memory, a second launch with the same arguments adds
    them: a thread has four channels, or eight of narrow types. */
 static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
@@ -8533,11 +8640,13 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
-    const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
-    if (op->kind == REID__NORMALISE || g->plan.fused_into[index] != REID__NONE) return REID_OK;
+    const int large = n >= REID__LARGE;
+    const reid__step *s = &g->plan.step[large][index];
+    if (op->kind == REID__NORMALISE || reid__launch_of_op(&g->plan, index, large) != index) return REID_OK;
+    if (large && g->plan.expand[index].stages) return reid__gpu_run_expand(g, l, index, s, n, e);
     if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
-    if (n >= REID__LARGE && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);
+    if (large && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);
     if (op->kind == REID__CONV) return reid__gpu_run_conv(g, l, index, s, n, e);
     reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];

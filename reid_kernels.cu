@@ -275,7 +275,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 #endif
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(HOPPER) /* sm_90a */
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(REID_EXPAND) || defined(HOPPER) /* sm_90a */
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -518,7 +518,7 @@ struct __align__(128) tensor_map {
 };
 static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
 
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(HOPPER)
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(REID_EXPAND) || defined(HOPPER)
 /* A place in a ring and the parity of its mbarriers' phase. */
 template <int places> struct cursor {
     int at = 0;
@@ -2380,14 +2380,108 @@ reid_project(const GRID_CONSTANT project_arguments a) {
    of their outputs after the other; weights and outputs are in shared memory, where the tile is then summed as above.
    The bits are the same.
    ------------------------------------------------------------------------------------------------------------------ */
-#ifdef REID_DEPTHWISE
-STRUCT(depthwise_arguments);
-
+#if defined(REID_DEPTHWISE) || defined(REID_EXPAND)
 #define STRIPS ((OW + COLS - 1) / COLS)
 #define TILES_Y ((OH + TILE_H - 1) / TILE_H)
 
-/* Two sums, not fused with an activation's product, because only one of the two kernels could do that. */
+/* Two sums, not fused with an activation's product, because only some of the kernels could do that. */
 DEVICE float2 add2(float2 a, float2 b) { return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y)); }
+#endif
+
+#if (defined(REID_DEPTHWISE) && !SPREAD) || defined(REID_EXPAND)
+#define PAIRS (C / 2)
+#define NEEDED ((COLS - 1) * STRIDE + KW) /* inputs of a row */
+#define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
+#define PERIOD (FLIGHT * STRIDE)
+
+/* Two neighbouring channels in memory. */
+#ifdef VALUE_F16
+typedef unsigned pair_t;
+DEVICE float2 wide(pair_t v) {
+    return make_float2(reid_f32_from_f16((unsigned short)v), reid_f32_from_f16((unsigned short)(v >> 16)));
+}
+DEVICE pair_t narrow(float2 v) { return reid_f16x2_from_f32(v.x, v.y); }
+#else
+typedef float2 pair_t;
+DEVICE float2 wide(pair_t v) { return v; }
+DEVICE pair_t narrow(float2 v) { return v; }
+#endif
+
+/* The outputs of a thread: two channels of a strip, from row `top` to before row `end`. */
+struct strip {
+    int top, end, columns; /* columns: that exist, at least 1 */
+    bool stored;           /* else it repeats another thread's work */
+    pair_t *out;           /* the next row of outputs */
+    float2 *sums;          /* the next tile's */
+    float2 bias, total, w[KH * KW], acc[FLIGHT][COLS];
+
+    /* The last row of inputs that the outputs need, counted from the first. */
+    DEVICE int last() const { return (end - 1 - top) * STRIDE + KH - 1; }
+
+    /* weights, biases: of the layer; outputs, tiles: of all images. */
+    DEVICE void begin(const float *weights, const float *biases, value_t *outputs, float *tiles, int image, int left,
+                      int pair) {
+        const int tile = (image * TILES_Y + top / TILE_H) * STRIPS + left / COLS;
+        columns = OW - left, bias = ((const float2 *)biases)[pair], total = make_float2(0, 0);
+#pragma unroll
+        for (int i = 0; i < KH * KW; i++) w[i] = ((const float2 *)weights)[i * PAIRS + pair];
+        out = (pair_t *)outputs + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
+        sums = (float2 *)tiles + (long long)tile * PAIRS + pair;
+    }
+
+    /* Begins the outputs whose windows begin with row i of a period. */
+    DEVICE void begin_row(int i) {
+#pragma unroll
+        for (int x = 0; x < COLS && i % STRIDE == 0; x++) acc[i / STRIDE][x] = bias;
+    }
+
+    /* Adds row i of a period to all outputs whose windows it is in. */
+    DEVICE void add_row(int i, const float2 *v) {
+#pragma unroll
+        for (int slot = 0; slot < FLIGHT; slot++) {
+            const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
+#pragma unroll
+            for (int x = 0; x < COLS && ky < KH; x++)
+#pragma unroll
+                for (int kx = 0; kx < KW; kx++) {
+                    float2 input = v[x * STRIDE + kx], k = w[ky * KW + kx], &sum = acc[slot][x];
+                    sum = make_float2(fmaf(input.x, k.x, sum.x), fmaf(input.y, k.y, sum.y));
+                }
+        }
+    }
+
+    /* Stores a row of outputs. Returns its sum. */
+    DEVICE float2 store(int slot) const {
+        float2 sum = make_float2(0, 0);
+#pragma unroll
+        for (int i = 0; i < COLS; i++) {
+            if (OW % COLS && i >= columns) continue;
+            float2 v = make_float2(act(acc[slot][i].x), act(acc[slot][i].y));
+            sum = add2(sum, v);
+            if (stored) out[i * PAIRS] = narrow(v);
+        }
+        return sum;
+    }
+
+    /* Stores the outputs whose windows end with row base + i, and the sum of a tile that they complete. */
+    DEVICE void end_row(int base, int i) {
+#pragma unroll
+        for (int slot = 0; slot < FLIGHT; slot++) {
+            const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
+            if (ky != KH - 1 || base + i < KH - 1) continue;
+            const int y = top + (base + i - ky) / STRIDE; /* of the output */
+            total = add2(total, store(slot));
+            out += OW * PAIRS;
+            if ((y + 1) % TILE_H && y + 1 < end) continue;
+            if (stored) *sums = total;
+            sums += STRIPS * PAIRS, total = make_float2(0, 0);
+        }
+    }
+};
+#endif
+
+#ifdef REID_DEPTHWISE
+STRUCT(depthwise_arguments);
 
 #if SPREAD
 DEVICE float4 add4(float4 a, float4 b) {
@@ -2447,33 +2541,16 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     *(float4 *)(a.sums + (long long)tile * C + first + t * 4) = total;
 }
 #else
-#define PAIRS (C / 2)
 #define CHUNKS ((OH + SLIDE - 1) / SLIDE) /* that threads have of a strip */
-#define NEEDED ((COLS - 1) * STRIDE + KW) /* inputs of a row */
-#define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
-#define PERIOD (FLIGHT * STRIDE)
 /* As many as fit without putting registers into memory. */
 #define BLOCKS_ASKED_FOR (sizeof(value_t) == 4 ? 2 : KH == 3 ? 5 - STRIDE : STRIDE == 1 && COLS <= 4 ? 3 : 2)
 
-/* Two neighbouring channels in memory. */
-#ifdef VALUE_F16
-typedef unsigned pair_t;
-DEVICE float2 wide(pair_t v) {
-    return make_float2(reid_f32_from_f16((unsigned short)v), reid_f32_from_f16((unsigned short)(v >> 16)));
-}
-DEVICE pair_t narrow(float2 v) { return reid_f16x2_from_f32(v.x, v.y); }
-#else
-typedef float2 pair_t;
-DEVICE float2 wide(pair_t v) { return v; }
-DEVICE pair_t narrow(float2 v) { return v; }
-#endif
-
-struct strip {
-    const pair_t *next;  /* the row to load next, at the strip's first input */
-    int y;               /* its number */
-    unsigned inside;     /* bit i: input i of a row is in the image */
+/* The inputs of a strip: a row that is on its way. */
+struct row_of_inputs {
+    const pair_t *next; /* the row to load next, at the strip's first input */
+    int y;              /* its number */
+    unsigned inside;    /* bit i: input i of a row is in the image */
     pair_t raw[NEEDED];
-    float2 w[KH * KW], acc[FLIGHT][COLS];
 
     DEVICE void load() {
         const bool there = y >= 0 && y < IH;
@@ -2484,34 +2561,6 @@ struct strip {
         }
         next += IW * PAIRS, y++;
     }
-
-    DEVICE void begin(int slot, float2 bias) {
-#pragma unroll
-        for (int i = 0; i < COLS; i++) acc[slot][i] = bias;
-    }
-
-    /* Adds the loaded row, which is row `ky` of the windows of a slot's outputs. */
-    DEVICE void add(int slot, int ky, const float2 *v) {
-#pragma unroll
-        for (int i = 0; i < COLS; i++)
-#pragma unroll
-            for (int kx = 0; kx < KW; kx++) {
-                float2 x = v[i * STRIDE + kx], k = w[ky * KW + kx], &sum = acc[slot][i];
-                sum = make_float2(fmaf(x.x, k.x, sum.x), fmaf(x.y, k.y, sum.y));
-            }
-    }
-
-    /* Stores a row of outputs. Returns its sum. */
-    DEVICE float2 store(int slot, pair_t *out, int columns) const {
-        float2 total = make_float2(0, 0);
-#pragma unroll
-        for (int i = 0; i < COLS; i++) {
-            if (OW % COLS && i >= columns) continue;
-            float2 v = make_float2(act(acc[slot][i].x), act(acc[slot][i].y));
-            out[i * PAIRS] = narrow(v), total = add2(total, v);
-        }
-        return total;
-    }
 };
 
 extern "C" __global__ void __launch_bounds__(128, BLOCKS_ASKED_FOR)
@@ -2519,51 +2568,256 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     let_next_begin();
     const unsigned long long thread = thread_index();
     const int pair = (int)(thread % PAIRS), place = (int)(thread / PAIRS), left = place % STRIPS * COLS;
-    const int image = place / (STRIPS * CHUNKS), top = place / STRIPS % CHUNKS * SLIDE, end = min(top + SLIDE, OH);
+    const int image = place / (STRIPS * CHUNKS), top = place / STRIPS % CHUNKS * SLIDE;
     if (image >= a.images) return;
-    const int x0 = left * STRIDE - PAD_X, y0 = top * STRIDE - PAD_Y, last = (end - 1 - top) * STRIDE + KH - 1;
-    const float2 bias = ((const float2 *)a.bias)[pair];
-    strip s = {(const pair_t *)a.in + ((long long)image * IH * IW + y0 * IW + x0) * PAIRS + pair, y0, 0, {}, {}, {}};
+    const int x0 = left * STRIDE - PAD_X, y0 = top * STRIDE - PAD_Y;
+    strip s;
+    s.top = top, s.end = min(top + SLIDE, OH), s.stored = true;
+    s.begin(a.weights, a.bias, a.out, a.sums, image, left, pair);
+    row_of_inputs in = {(const pair_t *)a.in + ((long long)image * IH * IW + y0 * IW + x0) * PAIRS + pair, y0, 0, {}};
 #pragma unroll
-    for (int i = 0; i < KH * KW; i++) s.w[i] = ((const float2 *)a.weights)[i * PAIRS + pair];
-#pragma unroll
-    for (int i = 0; i < NEEDED; i++) s.inside |= (unsigned)(x0 + i >= 0 && x0 + i < IW) << i;
-    pair_t *out = (pair_t *)a.out + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
-    const int tile = (image * TILES_Y + top / TILE_H) * STRIPS + left / COLS;
-    float2 *sums = (float2 *)a.sums + (long long)tile * PAIRS + pair;
-    float2 total = make_float2(0, 0);
+    for (int i = 0; i < NEEDED; i++) in.inside |= (unsigned)(x0 + i >= 0 && x0 + i < IW) << i;
+    const int last = s.last();
     wait_for_last();
-    s.load();
+    in.load();
 #pragma unroll 1
     for (int base = 0; base <= last; base += PERIOD) {
 #pragma unroll
         for (int i = 0; i < PERIOD; i++) { /* row base + i of the chunk's inputs */
             if (base + i > last) break;
-            if (i % STRIDE == 0) s.begin(i / STRIDE, bias);
+            s.begin_row(i);
             float2 v[NEEDED];
 #pragma unroll
-            for (int k = 0; k < NEEDED; k++) v[k] = wide(s.raw[k]);
+            for (int k = 0; k < NEEDED; k++) v[k] = wide(in.raw[k]);
             const bool there = y0 + base + i >= 0 && y0 + base + i < IH; /* else all zeros */
-            s.load();
-#pragma unroll
-            for (int slot = 0; slot < FLIGHT; slot++) {
-                const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
-                if (ky < KH && there) s.add(slot, ky, v);
-            }
-#pragma unroll
-            for (int slot = 0; slot < FLIGHT; slot++) {
-                const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
-                if (ky != KH - 1 || base + i < KH - 1) continue;
-                const int y = top + (base + i - ky) / STRIDE; /* of the output */
-                total = add2(total, s.store(slot, out, OW - left));
-                out += OW * PAIRS;
-                if ((y + 1) % TILE_H && y + 1 < end) continue;
-                *sums = total, sums += STRIPS * PAIRS, total = make_float2(0, 0);
-            }
+            in.load();
+            if (there) s.add_row(i, v);
+            s.end_row(base, i);
         }
     }
 }
 #endif
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Large batches on Hopper: a 1x1 convolution of fewer than 64 channels and the depthwise convolution behind it, whose
+   input, several times as large, never leaves the chip. A block takes SLICE of the C channels of `rows` rows of outputs
+   of IMAGES images, then those of others; its warps have one of two tasks:
+
+       MORE warps, sixteen inputs each at a time         inputs, straight from memory        -> registers
+                                                         times resident weights, activated   -> a place of the ring
+       WARPS warps, a strip and two channels a thread    a row of a place, as reid_depthwise -> outputs, sums of tiles
+
+       ring   | rows 0 1 2 3 | rows 4 5 6 7 | rows 8 . . . |    ROWS rows of expanded inputs in each of STAGES places,
+              | image 0      | image 0      | ------ |     |    of IMAGES images; `full` counts groups of 16 pixels,
+              | image 1      | image 1      |        |     |    `empty` the WARPS warps that have read a place
+
+   A row in the ring, with the zeros at its ends that the windows read; rows outside the image are left out:
+
+       | 0 | x x x x x x x x | gap | x x x x x x x x | gap | 0 |    gap: before each strip
+
+   Pixels are PIXEL_BYTES apart, an odd multiple of 16, so that eight of them lie in all banks when they are stored;
+   with the gap, strips are as far apart as if a strip's channels followed those of the one before, modulo the banks, so
+   that no two of a warp's loads are in the same bank. The bits are those of the two convolutions.
+
+   Shared memory, in this order: weights (C, IC), 16 bytes between rows, so that eight of them lie in all banks; biases
+   (C); mbarriers; the ring.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_EXPAND
+STRUCT(expand_arguments);
+
+#define MEMBERS (SLICE / 2) /* threads of a strip */
+#define STEPS (IC / 16)
+#define GROUPS ((ROWS * IW + 15) / 16) /* of sixteen pixels, in an image's rows of a place */
+#define STEP_X (COLS * STRIDE)         /* inputs between strips */
+#define COLUMNS ((STRIPS - 1) * STEP_X + NEEDED) /* in the ring */
+#define AT_X(x) ((x) * PIXEL_BYTES + (x) / STEP_X * GAP) /* bytes from the beginning of a row */
+#define PLACE_BYTES (IMAGES * ROWS * ROW_BYTES)
+#define WEIGHT_BYTES (IC * 2 + 16)
+#define BIAS_AT (C * WEIGHT_BYTES)
+#define BARRIERS_AT (BIAS_AT + C * 4)
+#define RING_AT (BARRIERS_AT + STAGES * 16)
+#define BUSY ((IMAGES * STRIPS * MEMBERS + 31) / 32) /* of WARPS */
+#define REGISTERS ((WARPS + MORE) == 20 ? 112 : WARPS == 12 ? 136 : 152) /* of a thread of WARPS ... */
+#define MORE_REGISTERS ((WARPS + MORE) == 20 ? 72 : 104)                 /* ... and of MORE */
+static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS, "as reid.h has them");
+static_assert(ROW_BYTES == AT_X(COLUMNS - 1) + PIXEL_BYTES && ROW_BYTES % 16 == 0, "as reid.h has them");
+
+DEVICE unsigned full_barrier(int place) { return reid_shared_address(shared) + BARRIERS_AT + place * 8; }
+DEVICE unsigned empty_barrier(int place) { return full_barrier(STAGES + place); }
+
+/* A block's share: channels from `channel` on, rows from `top` to before `end`, images from `image` on. */
+struct share {
+    int channel, image, top, end, first, last; /* rows of inputs: the first and the last of them in the image */
+    DEVICE share(int number, int rows) {
+        const int chunks = (OH + rows - 1) / rows;
+        channel = number % (C / SLICE) * SLICE, image = number / (C / SLICE) / chunks * IMAGES;
+        top = number / (C / SLICE) % chunks * rows, end = min(top + rows, OH);
+        first = max(top * STRIDE - PAD_Y, 0), last = min((end - 1) * STRIDE - PAD_Y + KH - 1, IH - 1);
+    }
+};
+
+/* Where a warp that expands is: sixteen pixels of an image's ROWS rows from `row` on. */
+struct walk {
+    int number, group, row; /* group: of an image, then of the next one */
+    share s;
+    cursor<STAGES> place;
+
+    DEVICE void advance(int by, int rows) {
+        for (group += by; group >= IMAGES * GROUPS; group -= IMAGES * GROUPS) {
+            place.advance(1), row += ROWS;
+            if (row <= s.last) continue;
+            number += gridDim.x, s = share(number, rows), row = s.first;
+        }
+    }
+    DEVICE int pixels() const { return min(s.last + 1 - row, ROWS) * IW; } /* of an image */
+    DEVICE int pixel(int i) const { return group % GROUPS * 16 + i; }
+
+    /* The inputs of a lane, as the products want them; of a pixel beyond the last, the last one's. */
+    DEVICE void load(const expand_arguments &a, unsigned *r) const {
+        const int lane = threadIdx.x % 32, image = min(s.image + group / GROUPS, a.images - 1);
+        const value_t *rows = a.in + ((long long)image * IH + row) * (IW * IC) + lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < 4 * STEPS; i++) {
+            const int p = min(pixel(lane / 4 + i % 2 * 8), pixels() - 1);
+            r[i] = *(const unsigned *)(rows + p * IC + i / 2 * 8);
+        }
+    }
+};
+
+/* Expands sixteen pixels, of which a lane has two. a: their inputs. */
+DEVICE void expand(const walk &at, const unsigned *a) {
+    const int lane = threadIdx.x % 32, image = at.group / GROUPS;
+    int to[2];
+    bool stored[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int p = at.pixel(lane / 4 + i * 8), x = p % IW + PAD_X, row = image * ROWS + p / IW;
+        to[i] = RING_AT + at.place.at * PLACE_BYTES + row * ROW_BYTES + AT_X(x) + lane % 4 * 4;
+        stored[i] = p < at.pixels() && x < COLUMNS;
+    }
+    const float *bias = (const float *)(shared + BIAS_AT) + at.s.channel + lane % 4 * 2;
+    const unsigned weights = reid_shared_address(shared) + (at.s.channel + lane % 8) * WEIGHT_BYTES + lane / 8 % 2 * 16;
+#pragma unroll
+    for (int from = 0; from < SLICE; from += 48) {
+        float d[6][4];
+#pragma unroll
+        for (int j = 0; j < 6 && from + j * 8 < SLICE; j++) {
+            const float2 b = *(const float2 *)(bias + from + j * 8);
+            d[j][0] = d[j][2] = b.x, d[j][1] = d[j][3] = b.y;
+        }
+#pragma unroll
+        for (int k = 0; k < STEPS; k++)
+#pragma unroll
+            for (int j = 0; j < 6 && from + j * 8 < SLICE; j += 2) {
+                unsigned b[4];
+                const bool both = from + j * 8 + 8 < SLICE; /* eight channels more */
+                reid_ldmatrix_x4(b, weights + (from + j * 8 + (both ? lane / 16 * 8 : 0)) * WEIGHT_BYTES + k * 32);
+                reid_mma_m16n8k16(d[j], a + 4 * k, b);
+                if (both) reid_mma_m16n8k16(d[j + 1], a + 4 * k, b + 2);
+            }
+#pragma unroll
+        for (int j = 0; j < 6 && from + j * 8 < SLICE; j++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                unsigned v = reid_f16x2_from_f32(act(d[j][2 * i]), act(d[j][2 * i + 1]));
+                if (stored[i]) *(unsigned *)(shared + to[i] + (from + j * 8) * 2) = v;
+            }
+    }
+}
+
+/* Expands the block's inputs; the warps take turns with groups of sixteen pixels. A group's inputs are on their way
+   while the one before is computed. */
+DEVICE void expand_all(const expand_arguments &a, int warp, int numbers) {
+    unsigned now[4 * STEPS], next[4 * STEPS];
+    walk at = {(int)blockIdx.x, 0, 0, share(blockIdx.x, a.rows), {}};
+    at.row = at.s.first, at.advance(warp, a.rows);
+    if (at.number < numbers) at.load(a, next);
+    while (at.number < numbers) {
+#pragma unroll
+        for (int i = 0; i < 4 * STEPS; i++) now[i] = next[i];
+        const walk here = at;
+        at.advance(MORE, a.rows);
+        if (at.number < numbers) at.load(a, next);
+        wait_for(empty_barrier(here.place.at), here.place.parity ^ 1);
+        if (here.pixel(0) < here.pixels()) expand(here, now);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(full_barrier(here.place.at));
+    }
+}
+
+/* Reads rows of the ring, one after the other, at the first input of a thread's strip. */
+struct ring_reader {
+    const unsigned char *first; /* in the first place of the ring */
+    cursor<STAGES> place;
+    int row; /* of the place */
+
+    DEVICE void read(float2 *v, bool last) {
+        if (row == 0) wait_for(full_barrier(place.at), place.parity);
+        const unsigned char *from = first + place.at * PLACE_BYTES + row * ROW_BYTES;
+#pragma unroll
+        for (int i = 0; i < NEEDED; i++) v[i] = wide(*(const pair_t *)(from + AT_X(i)));
+        if (++row < ROWS && !last) return;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(empty_barrier(place.at));
+        row = 0, place.advance(1);
+    }
+};
+
+/* The depthwise convolution of a strip. */
+DEVICE void sum_strip(strip &s, ring_reader &in, const share &mine) {
+    const int last = s.last(), y0 = s.top * STRIDE - PAD_Y;
+#pragma unroll 1
+    for (int base = 0; base <= last; base += PERIOD) {
+#pragma unroll
+        for (int i = 0; i < PERIOD; i++) { /* row base + i of the share's inputs */
+            if (base + i > last) break;
+            s.begin_row(i);
+            const int y = y0 + base + i;
+            if (y >= 0 && y < IH) {
+                float2 v[NEEDED];
+                in.read(v, y == mine.last);
+                s.add_row(i, v);
+            }
+            s.end_row(base, i);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__((WARPS + MORE) * 32, 1)
+reid_expand(const GRID_CONSTANT expand_arguments a) {
+    const int t = threadIdx.x, warp = t / 32, chunks = (OH + a.rows - 1) / a.rows;
+    const int numbers = (a.images + IMAGES - 1) / IMAGES * chunks * (C / SLICE);
+    let_next_begin();
+    for (int i = t; i < C * (IC / 8); i += blockDim.x)
+        *(uint4 *)(shared + i / (IC / 8) * WEIGHT_BYTES + i % (IC / 8) * 16) =
+            *(const uint4 *)(a.weights + i / (IC / 8) * ROW + i % (IC / 8) * 8);
+    for (int i = t; i < C; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.bias[i];
+    for (int i = t * 16; i < STAGES * PLACE_BYTES; i += blockDim.x * 16)
+        *(uint4 *)(shared + RING_AT + i) = make_uint4(0, 0, 0, 0);
+    if (t < STAGES) reid_mbarrier_init(full_barrier(t), IMAGES * GROUPS), reid_mbarrier_init(empty_barrier(t), BUSY);
+    if (t < STAGES) reid_fence_mbarrier_init();
+    __syncthreads();
+    wait_for_last();
+    if (warp >= WARPS) {
+        reid_setmaxnreg_dec<MORE_REGISTERS>();
+        expand_all(a, warp - WARPS, numbers);
+        return;
+    }
+    reid_setmaxnreg_inc<REGISTERS>();
+    if (warp >= BUSY) return;
+    /* The last warp's threads beyond the last strip repeat others' work, and store nothing. */
+    const int unit = min(t / MEMBERS, IMAGES * STRIPS - 1), column = unit % STRIPS, pair = t % MEMBERS;
+    ring_reader in = {shared + RING_AT + unit / STRIPS * ROWS * ROW_BYTES + AT_X(column * STEP_X) + pair * 4, {}, 0};
+    for (int number = blockIdx.x; number < numbers; number += gridDim.x) {
+        const share mine(number, a.rows);
+        const int image = mine.image + unit / STRIPS;
+        strip s;
+        s.top = mine.top, s.end = mine.end, s.stored = image < a.images && t < IMAGES * STRIPS * MEMBERS;
+        s.begin(a.windows, a.window_bias, a.out, a.sums, image, column * COLS, mine.channel / 2 + pair);
+        sum_strip(s, in, mine);
+    }
+}
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
