@@ -8129,7 +8129,7 @@ static double reid__expand_fill(const reid__gpu_plan *g, int index, int slice, i
 /* Gives the ring places of the rows that leave the fewest of sixteen pixels idle. */
 static void reid__expand_ring(const reid__gpu_plan *g, int index, reid__expand *x) {
     const reid__op *op = &g->plan->ops[index];
-    int c = g->plan->buffers[op->in].c, fixed = c * (g->plan->buffers[op[-1].in].c * 2 + 20) + 8 * 16, idle = 16;
+    int c = g->plan->buffers[op->in].c, fixed = c * (g->plan->buffers[op[-1].in].c * 2 + 24) + 8 * 16, idle = 16;
     for (int rows = 1; rows <= 4; rows++) {
         int place = x->images * rows * x->row, stages = reid__min((REID__SHARED_ALL - fixed) / place, 8);
         int left = (reid__round_up(rows * op->iw, 16) - rows * op->iw) * 4 / rows;

@@ -2620,8 +2620,8 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
    with the gap, strips are as far apart as if a strip's channels followed those of the one before, modulo the banks, so
    that no two of a warp's loads are in the same bank. The bits are those of the two convolutions.
 
-   Shared memory, in this order: weights (C, IC), 16 bytes between rows, so that eight of them lie in all banks; biases
-   (C); mbarriers; the ring.
+   Shared memory, in this order: weights (C, IC), 16 bytes between rows, so that eight of them lie in all banks; biases,
+   each pair twice, as sums begin; mbarriers; the ring.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_EXPAND
 STRUCT(expand_arguments);
@@ -2635,7 +2635,7 @@ STRUCT(expand_arguments);
 #define PLACE_BYTES (IMAGES * ROWS * ROW_BYTES)
 #define WEIGHT_BYTES (IC * 2 + 16)
 #define BIAS_AT (C * WEIGHT_BYTES)
-#define BARRIERS_AT (BIAS_AT + C * 4)
+#define BARRIERS_AT (BIAS_AT + C * 8)
 #define RING_AT (BARRIERS_AT + STAGES * 16)
 #define BUSY ((IMAGES * STRIPS * MEMBERS + 31) / 32) /* of WARPS */
 #define REGISTERS ((WARPS + MORE) == 20 ? 112 : WARPS == 12 ? 136 : 152) /* of a thread of WARPS ... */
@@ -2696,15 +2696,15 @@ DEVICE void expand(const walk &at, const unsigned *a) {
         to[i] = RING_AT + at.place.at * PLACE_BYTES + row * ROW_BYTES + AT_X(x) + lane % 4 * 4;
         stored[i] = p < at.pixels() && x < COLUMNS;
     }
-    const float *bias = (const float *)(shared + BIAS_AT) + at.s.channel + lane % 4 * 2;
+    const float4 *bias = (const float4 *)(shared + BIAS_AT) + at.s.channel / 2 + lane % 4;
     const unsigned weights = reid_shared_address(shared) + (at.s.channel + lane % 8) * WEIGHT_BYTES + lane / 8 % 2 * 16;
 #pragma unroll
     for (int from = 0; from < SLICE; from += 48) {
         float d[6][4];
 #pragma unroll
         for (int j = 0; j < 6 && from + j * 8 < SLICE; j++) {
-            const float2 b = *(const float2 *)(bias + from + j * 8);
-            d[j][0] = d[j][2] = b.x, d[j][1] = d[j][3] = b.y;
+            const float4 b = bias[(from + j * 8) / 2];
+            d[j][0] = b.x, d[j][1] = b.y, d[j][2] = b.z, d[j][3] = b.w;
         }
 #pragma unroll
         for (int k = 0; k < STEPS; k++)
@@ -2746,26 +2746,26 @@ DEVICE void expand_all(const expand_arguments &a, int warp, int numbers) {
     }
 }
 
-/* Reads rows of the ring, one after the other, at the first input of a thread's strip. */
+/* Reads the rows of a share from the ring, at the first input of a thread's strip. */
 struct ring_reader {
-    const unsigned char *first; /* in the first place of the ring */
+    const unsigned char *first, *next; /* in the first place of the ring; in the next row */
     cursor<STAGES> place;
-    int row; /* of the place */
+    int row, left; /* rows read of the place; left in the share */
 
-    DEVICE void read(float2 *v, bool last) {
+    DEVICE void read(float2 *v) {
         if (row == 0) wait_for(full_barrier(place.at), place.parity);
-        const unsigned char *from = first + place.at * PLACE_BYTES + row * ROW_BYTES;
 #pragma unroll
-        for (int i = 0; i < NEEDED; i++) v[i] = wide(*(const pair_t *)(from + AT_X(i)));
-        if (++row < ROWS && !last) return;
+        for (int i = 0; i < NEEDED; i++) v[i] = wide(*(const pair_t *)(next + AT_X(i)));
+        next += ROW_BYTES, row++, left--;
+        if (row < ROWS && left) return;
         __syncwarp();
         if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(empty_barrier(place.at));
-        row = 0, place.advance(1);
+        place.advance(1), next = first + place.at * PLACE_BYTES, row = 0;
     }
 };
 
 /* The depthwise convolution of a strip. */
-DEVICE void sum_strip(strip &s, ring_reader &in, const share &mine) {
+DEVICE void sum_strip(strip &s, ring_reader &in) {
     const int last = s.last(), y0 = s.top * STRIDE - PAD_Y;
 #pragma unroll 1
     for (int base = 0; base <= last; base += PERIOD) {
@@ -2773,10 +2773,9 @@ DEVICE void sum_strip(strip &s, ring_reader &in, const share &mine) {
         for (int i = 0; i < PERIOD; i++) { /* row base + i of the share's inputs */
             if (base + i > last) break;
             s.begin_row(i);
-            const int y = y0 + base + i;
-            if (y >= 0 && y < IH) {
+            if (y0 + base + i >= 0 && y0 + base + i < IH) {
                 float2 v[NEEDED];
-                in.read(v, y == mine.last);
+                in.read(v);
                 s.add_row(i, v);
             }
             s.end_row(base, i);
@@ -2792,7 +2791,7 @@ reid_expand(const GRID_CONSTANT expand_arguments a) {
     for (int i = t; i < C * (IC / 8); i += blockDim.x)
         *(uint4 *)(shared + i / (IC / 8) * WEIGHT_BYTES + i % (IC / 8) * 16) =
             *(const uint4 *)(a.weights + i / (IC / 8) * ROW + i % (IC / 8) * 8);
-    for (int i = t; i < C; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.bias[i];
+    for (int i = t; i < C * 2; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.bias[i / 4 * 2 + i % 2];
     for (int i = t * 16; i < STAGES * PLACE_BYTES; i += blockDim.x * 16)
         *(uint4 *)(shared + RING_AT + i) = make_uint4(0, 0, 0, 0);
     if (t < STAGES) reid_mbarrier_init(full_barrier(t), IMAGES * GROUPS), reid_mbarrier_init(empty_barrier(t), BUSY);
@@ -2808,14 +2807,16 @@ reid_expand(const GRID_CONSTANT expand_arguments a) {
     if (warp >= BUSY) return;
     /* The last warp's threads beyond the last strip repeat others' work, and store nothing. */
     const int unit = min(t / MEMBERS, IMAGES * STRIPS - 1), column = unit % STRIPS, pair = t % MEMBERS;
-    ring_reader in = {shared + RING_AT + unit / STRIPS * ROWS * ROW_BYTES + AT_X(column * STEP_X) + pair * 4, {}, 0};
+    const unsigned char *first = shared + RING_AT + unit / STRIPS * ROWS * ROW_BYTES + AT_X(column * STEP_X) + pair * 4;
+    ring_reader in = {first, first, {}, 0, 0};
     for (int number = blockIdx.x; number < numbers; number += gridDim.x) {
         const share mine(number, a.rows);
         const int image = mine.image + unit / STRIPS;
         strip s;
         s.top = mine.top, s.end = mine.end, s.stored = image < a.images && t < IMAGES * STRIPS * MEMBERS;
         s.begin(a.windows, a.window_bias, a.out, a.sums, image, column * COLS, mine.channel / 2 + pair);
-        sum_strip(s, in, mine);
+        in.left = mine.last + 1 - mine.first;
+        sum_strip(s, in);
     }
 }
 #endif

@@ -116,7 +116,7 @@ static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const
 
 /* reid_expand, which has not run on a GPU: the instructions of its two kinds of warps at the pace of reid_depthwise, half
    of those that could be issued, while SiLU takes the special-function units, 2.07e12 values a second on an H200. By the
-   machine code, sixteen pixels of SLICE channels are 85 instructions, 6.6 for a value and 1.5 for a product of 16 x 8 x
+   machine code, sixteen pixels of SLICE channels are 88 instructions, 6 for a value and 1.5 for a product of 16 x 8 x
    16; the convolution's are those of reid_depthwise, loads from shared memory in place of loads from memory. To begin a
    share takes 2,000 clocks (assumed). */
 static double time_of_expand(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
@@ -127,7 +127,7 @@ static double time_of_expand(const reid__gpu_plan *g, int index, int n, const ti
     double turns = ceil(reid__expand_count(g, index, n, t.slide) / time_processors), height = fmin(t.slide, op->oh);
     double inputs = fmin(height * op->stride + op->kh - op->stride, op->ih) * op->iw * x->images;
     double strips = reid__ceil_div(op->ow, t.cols) * x->images, steps = g->plan->buffers[op[-1].in].c / 16.0;
-    double expanded = ceil(inputs / 16) * (85 + 6.6 * x->slice / 2 + 1.5 * x->slice / 8 * steps);
+    double expanded = ceil(inputs / 16) * (88 + 6.0 * x->slice / 2 + 1.5 * x->slice / 8 * steps);
     double summed = ceil(strips * x->slice / 2 / 32) * time_depthwise_instructions(op, &t);
     double activated = (inputs + height * op->ow * x->images) * x->slice / (2.07e12 / 1980e6 / time_processors);
     double work = turns * (time_overlap((expanded + summed) / (4 * 0.5), activated) + 2000) / chip->clocks * 1e6;
