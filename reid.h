@@ -7475,14 +7475,6 @@ typedef struct reid__step {
     char label[40];            /* "reid_conv_f16 128x64": function, reid__tile_name */
 } reid__step;
 
-/* How reid_expand takes a depthwise convolution: the constants of the kernel. stages 0: it does not. */
-typedef struct reid__expand {
-    int slice, images, rows, stages, warps, more; /* SLICE and so on */
-    int pixel, gap, row;                          /* PIXEL_BYTES, GAP, ROW_BYTES */
-    int slices;                                   /* of all channels */
-    unsigned shared;
-} reid__expand;
-
 /* Launches that do not belong to an operation. */
 typedef enum reid__extra {
     REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
@@ -7506,7 +7498,8 @@ typedef struct reid__gpu_plan {
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
-    reid__expand expand[REID__MAX_OPS + 1];
+    /* SLICE and so on of reid_expand; zeros if it does not compute the operation. */
+    struct reid__expand { int slice, images, rows, warps; } expand[REID__MAX_OPS + 1];
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
     size_t arena;                      /* bytes per image */
@@ -7629,7 +7622,7 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     n += reid__touch(&out[n], first->in, reid__gpu_read(g, first));
     if (op->kind == REID__NORMALISE) return n; /* its output is not in a buffer of the plan */
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
-    if (g->expand[index].stages) n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
+    if (g->expand[index].slice) n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
     if (op->scale != REID__NONE) n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
@@ -8110,78 +8103,42 @@ static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid
                  resident, light);
 }
 
-/* How reid_expand would take operation `index` with SLICE channels of so many images, except for the ring; and how much
-   of its warps' threads that leaves with something to do, or 0. Only 5x5 windows of stride 1 gain nothing: their time is
-   that of their sums. */
-static double reid__expand_fill(const reid__gpu_plan *g, int index, int slice, int images, reid__expand *x) {
-    const reid__op *op = &g->plan->ops[index];
-    const reid__sum_tiles t = reid__sum_tiles_of(op);
-    int strips = reid__ceil_div(op->ow, t.cols), step = t.cols * op->stride, threads = images * strips * slice / 2;
-    int columns = (strips - 1) * step + (t.cols - 1) * op->stride + op->kw, c = g->plan->buffers[op->in].c;
-    memset(x, 0, sizeof *x);
-    x->slice = slice, x->images = images, x->slices = c / slice, x->warps = reid__round_up(threads, 128) / 32;
-    x->more = x->warps == 12 && op->kh > 3 ? 4 : 8, x->pixel = slice * 2 + (slice / 8 % 2 ? 0 : 16);
-    x->gap = (slice * 2 + 128 - step * x->pixel % 128) % 128;
-    x->row = (columns - 1) * x->pixel + (columns - 1) / step * x->gap + x->pixel;
-    return c % slice || x->warps < 8 || x->warps > 12 ? 0 : threads / 32.0 / x->warps;
-}
-
-/* Gives the ring places of the rows that leave the fewest of sixteen pixels idle. */
-static void reid__expand_ring(const reid__gpu_plan *g, int index, reid__expand *x) {
-    const reid__op *op = &g->plan->ops[index];
-    int c = g->plan->buffers[op->in].c, fixed = c * (g->plan->buffers[op[-1].in].c * 2 + 24) + 8 * 16, idle = 16;
-    for (int rows = 1; rows <= 4; rows++) {
-        int place = x->images * rows * x->row, stages = reid__min((REID__SHARED_ALL - fixed) / place, 8);
-        int left = (reid__round_up(rows * op->iw, 16) - rows * op->iw) * 4 / rows;
-        if (stages < 3 || left >= idle) continue;
-        x->rows = rows, x->stages = stages, x->shared = (unsigned)(fixed + stages * place), idle = left;
-    }
-}
-
-/* Sets how reid_expand takes a depthwise convolution and the 1x1 convolution before it, if it does: the channels and
-   images that leave its threads the most to do. */
+/* Decides whether reid_expand computes a depthwise convolution, in large batches, and the 1x1 convolution before it: with
+   the channels, images and rows that leave the fewest threads and pixels of a product without work, if the ring has room
+   for three places, counted generously. 5x5 windows of stride 1 gain nothing: their time is that of their sums. */
 static void reid__expand_init(reid__gpu_plan *g, int index) {
     const reid__op *op = &g->plan->ops[index], *first = op - 1;
-    double best = 0;
     if (index == 0 || op->kind != REID__DEPTHWISE || (op->kh > 3 && op->stride == 1) || op->act != first->act) return;
     if (!reid__takes_project(g, first) || first->scale != REID__NONE || reid__only_user(g->plan, first) != op) return;
-    for (int slice = g->plan->buffers[op->in].c; slice >= 16; slice -= 8)
-        for (int images = 1; images <= 2; images++) {
-            reid__expand x;
-            double fill = reid__expand_fill(g, index, slice, images, &x);
-            if (fill > best) best = fill, reid__expand_ring(g, index, &x), g->expand[index] = x;
-        }
-}
-/* The shares into which a launch is cut, of so many rows of outputs; and the rows, in whole tiles of the sums, by which
-   the blocks that run at once are done first. To begin a share takes as long as four rows of inputs (assumed). */
-static int reid__expand_count(const reid__gpu_plan *g, int index, int n, int rows) {
-    const reid__expand *x = &g->expand[index];
-    return reid__ceil_div(n, x->images) * reid__ceil_div(g->plan->ops[index].oh, rows) * x->slices;
-}
-static int reid__expand_rows(const reid__gpu_plan *g, int index, int n, int blocks) {
-    const reid__op *op = &g->plan->ops[index];
-    int tile = reid__sum_tiles_of(op).rows, best = tile, least = INT32_MAX;
-    for (int rows = tile; rows < op->oh + tile; rows += tile) {
-        int turns = reid__ceil_div(reid__expand_count(g, index, n, rows), blocks);
-        int time = turns * (reid__min(rows, op->oh) * op->stride + op->kh + 4);
-        if (time < least) least = time, best = rows;
-    }
-    return best;
+    int cols = reid__sum_tiles_of(op).cols, strips = reid__ceil_div(op->ow, cols), c = g->plan->buffers[op->in].c;
+    int columns = strips * cols * op->stride + op->kw, fixed = c * (g->plan->buffers[first->in].c * 2 + 24) + 128;
+    double best = 0;
+    for (int slice = c; slice >= 16; slice -= 8)
+        for (int images = 1; images <= 2; images++)
+            for (int rows = 1; rows <= 4; rows++) {
+                int threads = images * strips * slice / 2, warps = reid__round_up(threads, 128) / 32;
+                int row = columns * (slice * 2 + 16) + strips * 112, pixels = rows * op->iw;
+                double used = threads / 32.0 / warps * pixels / reid__round_up(pixels, 16);
+                if (c % slice || warps < 8 || warps > 12 || used <= best) continue;
+                if (fixed + 3 * images * rows * row > REID__SHARED_ALL) continue;
+                struct reid__expand x = {slice, images, rows, warps};
+                g->expand[index] = x, best = used;
+            }
 }
 
 /* The operation whose launch computes operation `index`: itself, or a later one. */
 static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
-    if (large && g->expand[index + 1].stages) return index + 1;
+    if (large && g->expand[index + 1].slice) return index + 1;
     return g->fused_into[index] == REID__NONE ? index : g->fused_into[index];
 }
 
 static void reid__expand_step(const reid__gpu_plan *g, int index, reid__program *p, reid__step *s) {
-    const reid__expand *x = &g->expand[index];
-    s->function = "reid_expand", s->threads = (unsigned)(x->warps + x->more) * 32, s->shared = x->shared;
-    reid__option(p, "-DREID_EXPAND -DIC=%d -DROW=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DSTAGES=%d -DWARPS=%d -DMORE=%d",
-                 g->plan->buffers[g->plan->ops[index - 1].in].c, reid__gpu_row(g, index - 1), x->slice, x->images,
-                 x->rows, x->stages, x->warps, x->more);
-    reid__option(p, "-DPIXEL_BYTES=%d -DGAP=%d -DROW_BYTES=%d", x->pixel, x->gap, x->row);
+    const struct reid__expand *x = &g->expand[index];
+    int more = x->warps == 12 && g->plan->ops[index].kh > 3 ? 4 : 8; /* so that a thread has registers for its window */
+    s->function = "reid_expand", s->threads = (unsigned)(x->warps + more) * 32, s->shared = REID__SHARED_ALL;
+    reid__option(p, "-DREID_EXPAND -DIC=%d -DROW=%d -DSHARED=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DWARPS=%d -DMORE=%d",
+                 g->plan->buffers[g->plan->ops[index - 1].in].c, reid__gpu_row(g, index - 1), REID__SHARED_ALL, x->slice,
+                 x->images, x->rows, x->warps, more);
 }
 
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
@@ -8212,7 +8169,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *op = &g->plan->ops[index];
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
-    int expands = large && g->expand[index].stages;
+    int expands = large && g->expand[index].slice;
     s->threads = 256, s->label[0] = 0;
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
@@ -8512,11 +8469,12 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      REID__MAP_L2_256, 0);
 }
 
-/* Pooled rows that a warpgroup of the stem takes at a time, so that the busiest does least. Never changes the bits. */
-static int reid__strip_rows(int images, int rows, int warpgroups) {
+/* Pooled rows that a warpgroup of the stem takes at a time, so that the busiest does least; or, for blocks of
+   reid_expand, rows of sum tiles. Never changes the bits. */
+static int reid__strip_rows(int images, int rows, int workers) {
     int best = 1, least = INT_MAX;
     for (int strip = 1; strip <= rows; strip++) {
-        int busiest = reid__ceil_div(images * reid__ceil_div(rows, strip), warpgroups) * (2 * strip + 1);
+        int busiest = reid__ceil_div(images * reid__ceil_div(rows, strip), workers) * (2 * strip + 1);
         if (busiest < least) best = strip, least = busiest;
     }
     return best;
@@ -8595,18 +8553,18 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 
-/* Runs a depthwise convolution and the convolution before it by reid_expand, a block on each multiprocessor. */
+/* Runs a depthwise convolution and the convolution before it by reid_expand, with a block on each multiprocessor. */
 static reid_result reid__gpu_run_expand(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                         reid_error *e) {
     const reid__gpu_plan *p = &g->plan;
     const reid__op *op = &p->plan->ops[index];
-    int64_t blocks = g->device.multiprocessors;
-    int rows = reid__expand_rows(p, index, n, (int)blocks), shares = reid__expand_count(p, index, n, rows);
-    reid__address w = g->weights;
-    reid__expand_arguments a = {l->buffer[op[-1].in], w + p->weight[index - 1], w + p->bias[index - 1],
-                                w + p->weight[index], w + p->bias[index], l->buffer[op->out], l->buffer[op->sums], n,
-                                rows};
-    return reid__launch(g, s, shares < blocks ? shares : blocks, 1, l->stream, &a, e);
+    int tile = reid__sum_tiles_of(op).rows, blocks = g->device.multiprocessors;
+    int shares = reid__ceil_div(n, p->expand[index].images) * (p->plan->buffers[op->in].c / p->expand[index].slice);
+    const size_t *w = &p->weight[index], *b = &p->bias[index];
+    reid__expand_arguments a = {l->buffer[op[-1].in], g->weights + w[-1], g->weights + b[-1], g->weights + w[0],
+                                g->weights + b[0], l->buffer[op->out], l->buffer[op->sums], n,
+                                tile * reid__strip_rows(shares, reid__ceil_div(op->oh, tile), blocks)};
+    return reid__launch(g, s, blocks, 1, l->stream, &a, e);
 }
 
 /* Runs a convolution by the other kernels. If parts of K go to memory, a second launch with the same arguments adds
@@ -8643,7 +8601,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     const int large = n >= REID__LARGE;
     const reid__step *s = &g->plan.step[large][index];
     if (op->kind == REID__NORMALISE || reid__launch_of_op(&g->plan, index, large) != index) return REID_OK;
-    if (large && g->plan.expand[index].stages) return reid__gpu_run_expand(g, l, index, s, n, e);
+    if (large && g->plan.expand[index].slice) return reid__gpu_run_expand(g, l, index, s, n, e);
     if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
     if (large && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);

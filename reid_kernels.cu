@@ -2631,17 +2631,20 @@ STRUCT(expand_arguments);
 #define GROUPS ((ROWS * IW + 15) / 16) /* of sixteen pixels, in an image's rows of a place */
 #define STEP_X (COLS * STRIDE)         /* inputs between strips */
 #define COLUMNS ((STRIPS - 1) * STEP_X + NEEDED) /* in the ring */
+#define PIXEL_BYTES (SLICE * 2 + (SLICE / 8 % 2 ? 0 : 16))
+#define GAP ((SLICE * 2 + 128 - STEP_X * PIXEL_BYTES % 128) % 128)
 #define AT_X(x) ((x) * PIXEL_BYTES + (x) / STEP_X * GAP) /* bytes from the beginning of a row */
+#define ROW_BYTES (AT_X(COLUMNS - 1) + PIXEL_BYTES)
 #define PLACE_BYTES (IMAGES * ROWS * ROW_BYTES)
 #define WEIGHT_BYTES (IC * 2 + 16)
 #define BIAS_AT (C * WEIGHT_BYTES)
 #define BARRIERS_AT (BIAS_AT + C * 8)
-#define RING_AT (BARRIERS_AT + STAGES * 16)
+#define RING_AT (BARRIERS_AT + 128)
+#define STAGES ((SHARED - RING_AT) / PLACE_BYTES < 8 ? (SHARED - RING_AT) / PLACE_BYTES : 8)
 #define BUSY ((IMAGES * STRIPS * MEMBERS + 31) / 32) /* of WARPS */
 #define REGISTERS ((WARPS + MORE) == 20 ? 112 : WARPS == 12 ? 136 : 152) /* of a thread of WARPS ... */
 #define MORE_REGISTERS ((WARPS + MORE) == 20 ? 72 : 104)                 /* ... and of MORE */
-static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS, "as reid.h has them");
-static_assert(ROW_BYTES == AT_X(COLUMNS - 1) + PIXEL_BYTES && ROW_BYTES % 16 == 0, "as reid.h has them");
+static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS && STAGES >= 3, "as reid.h plans them");
 
 DEVICE unsigned full_barrier(int place) { return reid_shared_address(shared) + BARRIERS_AT + place * 8; }
 DEVICE unsigned empty_barrier(int place) { return full_barrier(STAGES + place); }

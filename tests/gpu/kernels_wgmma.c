@@ -545,12 +545,12 @@ static void end_summed(const reid__op *op, const summed *r) {
 /* An expansion and its depthwise convolution in one launch, with the bits of two, by few blocks and by many. */
 static void test_expansion(int index, int images) {
     const reid__op *op = &plan.ops[index], *first = op - 1;
-    const reid__expand *x = &gpu.plan.expand[index];
+    const struct reid__expand *x = &gpu.plan.expand[index];
     reid_error error = REID_INIT;
     size_t c = (size_t)plan.buffers[op->in].c, ic = (size_t)plan.buffers[first->in].c;
     if (!emu_case("reid_expand%s %s, %d of %dx%d", emu_bf16() ? " bf16" : "", op->name, images, op->ih, op->iw)) return;
-    printf("%-22s %3zu -> %3zu, %d of %3dx%-3d: %d channels, %d images, %d rows, %d places, %d and %d warps\n",
-           op->name, ic, c, images, op->ih, op->iw, x->slice, x->images, x->rows, x->stages, x->warps, x->more);
+    printf("%-22s %3zu -> %3zu, %d of %3dx%-3d: %d channels, %d images, %d rows, %d warps\n",
+           op->name, ic, c, images, op->ih, op->iw, x->slice, x->images, x->rows, x->warps);
     gpu.plan.step[0][index - 1] = compiled(index - 1, 0), gpu.plan.step[0][index] = compiled(index, 0);
     reid__step one = compiled(index, 1);
     lane.buffer[first->in] = random_tensor((size_t)(images * op->ih * op->iw), (size_t)first->ic, ic, 1);
@@ -580,7 +580,7 @@ static void test_expansions(const char *network, int height, int width, int imag
     int layers = 0;
     plan_of(network, height, width);
     for (int i = 0; i < plan.op_count; i++)
-        if (gpu.plan.expand[i].stages) test_expansion(i, images), layers++;
+        if (gpu.plan.expand[i].slice) test_expansion(i, images), layers++;
     CHECK(layers >= least);
 }
 

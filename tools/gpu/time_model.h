@@ -121,17 +121,18 @@ static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const
    share takes 2,000 clocks (assumed). */
 static double time_of_expand(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
-    const reid__expand *x = &g->expand[index];
+    const struct reid__expand *x = &g->expand[index];
     reid__sum_tiles t = reid__sum_tiles_of(op);
-    t.slide = reid__expand_rows(g, index, n, (int)time_processors);
-    double turns = ceil(reid__expand_count(g, index, n, t.slide) / time_processors), height = fmin(t.slide, op->oh);
+    int slices = g->plan->buffers[op->in].c / x->slice, shares = reid__ceil_div(n, x->images) * slices;
+    t.slide = t.rows * reid__strip_rows(shares, reid__ceil_div(op->oh, t.rows), (int)time_processors);
+    double turns = ceil(shares * reid__ceil_div(op->oh, t.slide) / time_processors), height = fmin(t.slide, op->oh);
     double inputs = fmin(height * op->stride + op->kh - op->stride, op->ih) * op->iw * x->images;
     double strips = reid__ceil_div(op->ow, t.cols) * x->images, steps = g->plan->buffers[op[-1].in].c / 16.0;
     double expanded = ceil(inputs / 16) * (88 + 6.0 * x->slice / 2 + 1.5 * x->slice / 8 * steps);
     double summed = ceil(strips * x->slice / 2 / 32) * time_depthwise_instructions(op, &t);
     double activated = (inputs + height * op->ow * x->images) * x->slice / (2.07e12 / 1980e6 / time_processors);
     double work = turns * (time_overlap((expanded + summed) / (4 * 0.5), activated) + 2000) / chip->clocks * 1e6;
-    double bytes = ((double)g->size[op[-1].in] * x->slices + (double)g->size[op->out]) * n;
+    double bytes = ((double)g->size[op[-1].in] * slices + (double)g->size[op->out]) * n;
     return 4 + time_overlap(work, bytes > REID__L2_BYTES ? bytes / (0.8 * chip->dram) * 1e6 : 0);
 }
 
@@ -208,8 +209,8 @@ static double time_of_input(const reid__gpu_plan *g, int n) {
 static double time_of_launch(const reid__gpu_plan *g, int index, int n, const time_chip *chip, char tile[48]) {
     const reid__op *op = &g->plan->ops[index], *first = &g->plan->ops[reid__launch_first(g, index)];
     snprintf(tile, 48, "%s", index == 0 ? "input" : "");
-    if (n >= REID__LARGE && g->expand[index + 1].stages) return 0;
-    if (n >= REID__LARGE && g->expand[index].stages) return time_of_expand(g, index, n, chip);
+    if (n >= REID__LARGE && g->expand[index + 1].slice) return 0;
+    if (n >= REID__LARGE && g->expand[index].slice) return time_of_expand(g, index, n, chip);
     if (g->fused_into[index] != REID__NONE) return index == 0 ? time_of_input(g, n) : 0;
     if (first->kind == REID__NORMALISE) return 0;
     if (reid__takes_wgmma(g, first)) {
