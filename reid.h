@@ -106,7 +106,7 @@
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
-                 reid__instance_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
+                 reid__piece_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
                                      the first 64 channels by the mean and variance of its 784 pixels
                  reid__nonlocal_part with -nl, after layer2.2: computes from theta, phi and g, each (28, 28, 1), what
                                      each pixel takes from all 784; NL_2.0.W expands that to (28, 28, 512)
@@ -2225,12 +2225,6 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
 /* The level nearest to the mean of a channel of the network. */
 static double reid__mean_level(const reid__preset *p, int c) { return rint(p->mean[c] / p->scale); }
 
-/* INT8: the network's input is whole numbers, levels minus reid__mean_level, so padding is up to half a level off. */
-static void reid__prep_levels(reid__prep *p) {
-    for (int c = 0; c < 3; c++)
-        for (int v = 0; v < 256; v++) p->lut[c][v] = (float)(v - reid__mean_level(&p->preset, c));
-}
-
 /* (pixels, 3) uint8 RGB to float, in the order of the network's channels. */
 static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float *out, int pixels) {
     int first = p->preset.bgr ? 2 : 0;
@@ -2725,7 +2719,8 @@ typedef struct reid__op {
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
     reid__element element;       /* of a convolution: see reid__plan_narrow */
-    int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
+    int fused;                   /* only the next operation, a depthwise one, reads its output, and on the CPU computes
+                                    it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
     size_t weight2, bias2;       /* REID__SQUEEZE: the offsets of its second layer */
@@ -2903,13 +2898,6 @@ static int reid__add_nonlocal(reid__plan *p, int x, int channels, const char *na
     return y;
 }
 
-static int reid__add_maxpool(reid__plan *p, int in) {
-    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
-    int pad = p->arch.maxpool_pad;
-    op->oc = op->ic;
-    return reid__set_window(p, op, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
-}
-
 /* Adds the pool that gives the embedding, perhaps a generalised mean, perhaps with batch norm behind it. */
 static void reid__add_last_pool(reid__plan *p, int x) {
     p->embedding = reid__add_pool(p, x, 1), p->dim = p->buffers[x].channels;
@@ -2923,7 +2911,10 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     int scale = 0, pooled = 0, layers = p->arch.layers, ibn = p->arch.ibn;
     int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
     if (ibn == 2) reid__last_op(p)->bn[0] = 0, x = reid__add_instance(p, x, 64, "", "bn1");
-    x = reid__add_maxpool(p, x);
+    reid__op *maxpool = reid__add_op(p, REID__MAXPOOL, x, "maxpool");
+    int pad = p->arch.maxpool_pad;
+    maxpool->oc = maxpool->ic;
+    x = reid__set_window(p, maxpool, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
     if (p->arch.multiscale) p->dim = 4 * REID__SCALE_DIM, p->embedding = reid__add_buffer(p, 1, 1, p->dim);
     for (int layer = 0; layer < 4; layer++) {
         int out = reid__resnets[layer].out, stride = reid__resnets[layer].stride;
@@ -3098,14 +3089,15 @@ static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
            tiles >= REID__TILES && 8 * tiles <= op->oh * op->ow;
 }
 
-/* Whether only the next operation, a depthwise one, reads this convolution's output. */
-static int reid__fuses(const reid__plan *p, int index) {
-    const reid__op *op = &p->ops[index];
-    if (op->kind != REID__CONV || op->residual != REID__NONE || op->scale != REID__NONE) return 0;
-    if (op[1].kind != REID__DEPTHWISE || op[1].in != op->out) return 0;
-    for (int i = index + 2; i < p->op_count; i++)
-        if (p->ops[i].in == op->out || p->ops[i].residual == op->out) return 0;
-    return 1;
+/* The only operation that reads this one's output, as its input or residual; NULL if there are several, or none. */
+static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
+    const reid__op *found = NULL;
+    int uses = 0;
+    for (const reid__op *b = p->ops; b < p->ops + p->op_count; b++) {
+        int takes = (b->in == a->out) + (b->residual == a->out);
+        if (takes) found = b, uses += takes;
+    }
+    return uses == 1 ? found : NULL;
 }
 
 #define REID__MAX_NEEDED 6
@@ -3230,8 +3222,11 @@ static int reid__plan_expand(reid__plan *p, const reid__arch *arch, int height, 
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head, const reid__projection *projection) {
     if (!reid__plan_expand(p, arch, height, width, last_stride, head, projection)) return 0;
-    for (int i = 0; i < p->op_count; i++)
-        p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]), p->ops[i].fused = reid__fuses(p, i);
+    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
+        op->winograd = reid__winograd_pays(p, op);
+        op->fused = op->kind == REID__CONV && op->residual == REID__NONE && op->scale == REID__NONE &&
+                    op[1].kind == REID__DEPTHWISE && reid__only_user(p, op) == op + 1;
+    }
     reid__lifetimes(p);
     reid__assign_offsets(p);
     return 1;
@@ -4829,41 +4824,30 @@ static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Channels in a piece of work, and pieces of an image, or of a pool's bin. */
+/* Channels in a piece of work, and pieces of an image, or of a pool's bin. A squeeze needs all channels. */
 static int reid__piece(const reid__op *op) {
+    if (op->kind == REID__SQUEEZE) return reid__padded(op->oc);
     return op->kind == REID__POOL ? 256 : op->kind == REID__INSTANCE ? 32 : REID__LANES;
 }
 
 static int reid__pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), reid__piece(op)); }
 
-static void reid__pool_part(const reid__job *j, const reid__part *p) {
+/* Pools, squeezes and instance norm: a piece of the channels of a bin, or of an image. */
+static void reid__piece_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
+    const reid__kernels *k = j->net->kernels;
     float step = in->bytes == 1 ? (float)reid__byte_step(in) : 1;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pieces(op);
+    int c = j->net->plan->buffers[op->out].c, bins = op->kind == REID__POOL ? op->oh * op->ow : 1;
     for (ptrdiff_t at = p->from; at < p->to; at++) {
-        int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
-        int first = (int)(at % pieces) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
-        j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), step, bin, j->net->weights,
-                              reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
-    }
-}
-
-static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
-    const reid__op *op = j->op;
-    for (int i = (int)p->from; i < (int)p->to; i++)
-        j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
-                                 j->scratch[p->thread].block, reid__at(j, op->out, i));
-}
-
-static void reid__instance_part(const reid__job *j, const reid__part *p) {
-    const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, pieces = reid__pieces(op);
-    for (ptrdiff_t at = p->from; at < p->to; at++) {
-        int image = (int)(at / pieces), first = (int)(at % pieces) * reid__piece(op);
-        j->net->kernels->instance(op, c, first, reid__min(c, first + reid__piece(op)), reid__at(j, op->in, image),
-                                  op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
-                                  j->net->weights, reid__at(j, op->out, image));
+        int image = (int)(at / reid__pieces(op) / bins), bin = (int)(at / reid__pieces(op) % bins);
+        int first = (int)(at % reid__pieces(op)) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
+        float *from = reid__at(j, op->in, image), *to = reid__at(j, op->out, image) + (ptrdiff_t)bin * c;
+        if (op->kind == REID__POOL) k->pool(op, c, first, last, from, step, bin, j->net->weights, to);
+        else if (op->kind == REID__SQUEEZE)
+            k->squeeze(op, c, from, j->net->weights, j->scratch[p->thread].block, to);
+        else k->instance(op, c, first, last, from, op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
+                         j->net->weights, to);
     }
 }
 
@@ -4925,14 +4909,6 @@ static float reid__tanh(float x) {
     return (float)(v / part);
 }
 
-/* Applies tanh to a head's outputs, on one thread: it takes a thousandth of a network's time. */
-static void reid__tanh_rows(const reid__job *j) {
-    for (int i = 0; i < j->n; i++) {
-        float *row = reid__at(j, j->op->out, i) + j->op->channel;
-        for (int c = 0; c < j->op->oc; c++) row[c] = reid__tanh(row[c]);
-    }
-}
-
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
     int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
@@ -4946,19 +4922,22 @@ static void reid__run_op(reid__job *j) {
         if (reid__is_thin(op)) reid__run_parts(j, reid__thin_part, rows * op->ow, 1);
         else if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
         else reid__run_parts(j, reid__conv_part, rows * op->ow, panels);
-        if (op->act == REID__TANH) reid__tanh_rows(j);
+        for (int i = 0; op->act == REID__TANH && i < j->n; i++) { /* of a head: a thousandth of a network's time */
+            float *row = reid__at(j, op->out, i) + op->channel;
+            for (int c = 0; c < op->oc; c++) row[c] = reid__tanh(row[c]);
+        }
         break;
     case REID__DEPTHWISE:
         reid__depthwise_grid(j);
         reid__run_parts(j, reid__depthwise_part, rows, panels);
         break;
     case REID__MAXPOOL: reid__run_parts(j, reid__maxpool_part, rows, 1); break;
-    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pieces(op), 1); break;
+    case REID__POOL: reid__run_parts(j, reid__piece_part, rows * op->ow * reid__pieces(op), 1); break;
     case REID__SQUEEZE:
         j->parts_m = j->n;
-        reid__run_parts(j, reid__squeeze_part, j->n, 1);
+        reid__run_parts(j, reid__piece_part, j->n, 1);
         break;
-    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
+    case REID__INSTANCE: reid__run_parts(j, reid__piece_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NONLOCAL: reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -6974,14 +6953,11 @@ static const char *reid__tiles_read(reid__jit *j) {
 #define REID__PROJECT_ARGUMENTS(P, V, S)                                                                               \
     S(tensor_map, in_map) S(tensor_map, weights_map) S(tensor_map, out_map) /* boxes (128, 64), (BN, 64), (16, BN) */  \
     P(const float, bias) P(const float, factors) P(const value_t, residual) V(int, pixels) V(int, images)
-#define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
+#define REID__DEPTHWISE_ARGUMENTS(P, V, S) /* reid_depthwise and reid_expand, which reads the expansion's input */     \
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
     P(float, sums)              /* (images, tiles, C), over a tile's outputs */                                        \
-    V(int, images)
-#define REID__EXPAND_ARGUMENTS(P, V, S)                                                                                \
-    P(const value_t, in) P(const value_t, weights) P(const float, bias) /* of the 1x1 convolution */                   \
-    P(const float, windows) P(const float, window_bias) /* of the depthwise convolution; out and sums as there */      \
-    P(value_t, out) P(float, sums) V(int, images) V(int, rows) /* rows of outputs of a share */
+    V(int, images) V(int, rows) /* rows: of outputs, of a share of reid_expand */                                      \
+    P(const value_t, expansion) P(const float, expansion_bias) /* weights (C, ROW) of the 1x1 convolution */
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
     P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
@@ -7033,12 +7009,11 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
-    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS) X(expand_arguments, 64, REID__EXPAND_ARGUMENTS)              \
-    X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
-    X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
-    X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS) X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS)            \
-    X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
-    X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
+    X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
+    X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
+    X(linear_arguments, 40, REID__LINEAR_ARGUMENTS) X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS)                \
+    X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
+    X(search_hit, 16, REID__SEARCH_HIT) X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
 #define REID__POINTER(type, name) reid__address name;
 #define REID__NUMBER(type, name) type name;
@@ -7258,17 +7233,6 @@ static int reid__program_add(reid__jit *j, const reid__program *p) {
     return j->program_count++;
 }
 
-static void reid__program_key(const reid__jit *j, reid__program *p) {
-    reid__digest d;
-    reid__digest_init(&d);
-    /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere must be found. */
-    reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
-    reid__digest_update(&d, p->options, p->length);
-    reid__digest_update(&d, j->contract, strlen(j->contract));
-    reid__digest_update(&d, j->text, strlen(j->text));
-    reid__digest_final(&d, p->key);
-}
-
 static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
     static const char *const before[] = {"reid_contract.h"};
     const char *options[REID__MAX_OPTIONS], *at = p->options, *contract = j->contract;
@@ -7373,8 +7337,15 @@ static int reid__jit_lookup(reid__jit *j) {
     int missing = 0;
     for (int i = 0; i < j->program_count; i++) {
         reid__program *p = &j->programs[i];
+        reid__digest d;
         if (p->cubin) continue;
-        reid__program_key(j, p);
+        reid__digest_init(&d);
+        /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere must be found. */
+        reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
+        reid__digest_update(&d, p->options, p->length);
+        reid__digest_update(&d, j->contract, strlen(j->contract));
+        reid__digest_update(&d, j->text, strlen(j->text));
+        reid__digest_final(&d, p->key);
         if (j->pack) p->cubin = reid__bundle_find(j->pack, j->pack_size, p->key, &p->cubin_size);
         if (!p->cubin && j->cache[0] && j->rtc_version) reid__cache_load(j, p);
         missing += !p->cubin;
@@ -7505,7 +7476,7 @@ typedef struct reid__gpu_plan {
     size_t arena;                      /* bytes per image */
     size_t parts;                      /* bytes per image for the parts of K of any operation */
     size_t weight[REID__MAX_OPS], bias[REID__MAX_OPS], weight2[REID__MAX_OPS], bias2[REID__MAX_OPS]; /* bytes */
-    size_t weights;                    /* bytes of all */
+    size_t weights, packing;           /* bytes of all; of the largest in FP32, as a loader needs */
     reid__step step[2][REID__MAX_OPS]; /* for small and for large batches */
     reid__step extra[REID__EXTRAS];
 } reid__gpu_plan;
@@ -7519,7 +7490,6 @@ typedef struct reid__slot {
     void *uploaded, *done;  /* events */
     int first, count;       /* images of the call; count 0: no batch is in progress */
 } reid__slot;
-
 
 typedef struct reid__gpu_lane {
     void *stream, *copies;            /* uploads have their own stream, to overlap with computing */
@@ -7711,17 +7681,6 @@ static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* The only operation that reads this one's output, as its input or residual; NULL if there are several, or none. */
-static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
-    const reid__op *found = NULL;
-    int uses = 0;
-    for (const reid__op *b = p->ops; b < p->ops + p->op_count; b++) {
-        int takes = (b->in == a->out) + (b->residual == a->out);
-        if (takes) found = b, uses += takes;
-    }
-    return uses == 1 ? found : NULL;
-}
-
 /* The index of reid__only_user, if it is a 1x1 convolution that reads the output as its input (or, if `adds`, as its
    residual), and no shortcut is fused into it yet; else REID__NONE. */
 static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
@@ -7770,13 +7729,13 @@ static size_t reid__gpu_place(size_t *end, size_t bytes) {
 
 static void reid__gpu_weights(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
-    g->weights = 0;
+    g->weights = g->packing = 0;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
-        size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV)
-            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__in_bytes(op) ? 1 : g->half ? 2 : 4);
+        size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c, matrix = 0, second = 0;
+        size_t depth = (size_t)reid__gpu_depth(g, op), value = op->kind == REID__CONV && g->half ? 2 : 4;
+        if (reid__in_bytes(op)) value = 1;
+        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * value;
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
@@ -7784,6 +7743,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->normed) matrix = oc * sizeof(float);
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
+        if (g->packing < matrix / value * 4) g->packing = reid__gpu_aligned(matrix / value * 4);
         if (g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
             g->weight[i] = reid__gpu_place(&g->weights, matrix);
         if (g->fused_shortcut[i] != REID__NONE)
@@ -8103,42 +8063,40 @@ static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid
                  resident, light);
 }
 
-/* Decides whether reid_expand computes a depthwise convolution, in large batches, and the 1x1 convolution before it: with
-   the channels, images and rows that leave the fewest threads and pixels of a product without work, if the ring has room
-   for three places, counted generously. 5x5 windows of stride 1 gain nothing: their time is that of their sums. */
+/* Decides whether reid_expand computes a depthwise convolution of large batches: by the channels, images and rows which
+   leave the fewest threads and pixels idle, if the ring has room for three places, counted generously. Windows of 5x5
+   with stride 1 would gain nothing: their time is that of their sums. */
 static void reid__expand_init(reid__gpu_plan *g, int index) {
     const reid__op *op = &g->plan->ops[index], *first = op - 1;
-    if (index == 0 || op->kind != REID__DEPTHWISE || (op->kh > 3 && op->stride == 1) || op->act != first->act) return;
-    if (!reid__takes_project(g, first) || first->scale != REID__NONE || reid__only_user(g->plan, first) != op) return;
+    if (index == 0 || !first->fused || !reid__takes_project(g, first) || op->act != first->act) return;
+    if (op->kh > 3 && op->stride == 1) return;
     int cols = reid__sum_tiles_of(op).cols, strips = reid__ceil_div(op->ow, cols), c = g->plan->buffers[op->in].c;
     int columns = strips * cols * op->stride + op->kw, fixed = c * (g->plan->buffers[first->in].c * 2 + 24) + 128;
     double best = 0;
     for (int slice = c; slice >= 16; slice -= 8)
-        for (int images = 1; images <= 2; images++)
-            for (int rows = 1; rows <= 4; rows++) {
-                int threads = images * strips * slice / 2, warps = reid__round_up(threads, 128) / 32;
-                int row = columns * (slice * 2 + 16) + strips * 112, pixels = rows * op->iw;
-                double used = threads / 32.0 / warps * pixels / reid__round_up(pixels, 16);
-                if (c % slice || warps < 8 || warps > 12 || used <= best) continue;
-                if (fixed + 3 * images * rows * row > REID__SHARED_ALL) continue;
-                struct reid__expand x = {slice, images, rows, warps};
-                g->expand[index] = x, best = used;
-            }
+        for (int k = 0; k < 8 && c % slice == 0; k++) { /* one or two images, one to four rows */
+            int images = k / 4 + 1, rows = k % 4 + 1, threads = images * strips * slice / 2, pixels = rows * op->iw;
+            int warps = reid__round_up(threads, 128) / 32, row = columns * (slice * 2 + 16) + strips * 112;
+            double used = threads / 32.0 / warps * pixels / reid__round_up(pixels, 16);
+            const struct reid__expand x = {slice, images, rows, warps};
+            if (warps < 8 || warps > 12 || used <= best) continue;
+            if (fixed + 3 * images * rows * row <= REID__SHARED_ALL) g->expand[index] = x, best = used;
+        }
 }
 
 /* The operation whose launch computes operation `index`: itself, or a later one. */
 static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
-    if (large && g->expand[index + 1].slice) return index + 1;
-    return g->fused_into[index] == REID__NONE ? index : g->fused_into[index];
+    int into = large && g->expand[index + 1].slice ? index + 1 : g->fused_into[index];
+    return into == REID__NONE ? index : into;
 }
 
 static void reid__expand_step(const reid__gpu_plan *g, int index, reid__program *p, reid__step *s) {
     const struct reid__expand *x = &g->expand[index];
+    int ic = g->plan->buffers[g->plan->ops[index - 1].in].c, row = reid__gpu_row(g, index - 1);
     int more = x->warps == 12 && g->plan->ops[index].kh > 3 ? 4 : 8; /* so that a thread has registers for its window */
     s->function = "reid_expand", s->threads = (unsigned)(x->warps + more) * 32, s->shared = REID__SHARED_ALL;
-    reid__option(p, "-DREID_EXPAND -DIC=%d -DROW=%d -DSHARED=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DWARPS=%d -DMORE=%d",
-                 g->plan->buffers[g->plan->ops[index - 1].in].c, reid__gpu_row(g, index - 1), REID__SHARED_ALL, x->slice,
-                 x->images, x->rows, x->warps, more);
+    reid__option(p, "-DEXPAND -DIC=%d -DROW=%d -DSHARED=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DWARPS=%d -DMORE=%d", ic,
+                 row, REID__SHARED_ALL, x->slice, x->images, x->rows, x->warps, more);
 }
 
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
@@ -8169,13 +8127,11 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *op = &g->plan->ops[index];
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
-    int expands = large && g->expand[index].slice;
     s->threads = 256, s->label[0] = 0;
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else if (conv && large && reid__takes_project(g, op)) reid__project_step(g, op, p, s);
-    else if (expands) reid__expand_step(g, index, p, s);
     else if (conv && reid__takes_stem(g, op)) reid__stem_step(g, op, large, p, s);
     else if (conv) reid__mma_step(g, index, arch, large, p, s);
     else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
@@ -8190,10 +8146,10 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__sum_tiles t = reid__sum_tiles_of(op);
         s->bn = large ? 0 : 4;
         while (!large && s->bn < 32 && s->bn * t.rows * t.cols < 224) s->bn *= 2;
-        if (!expands) s->threads = large ? 128 : 256;
-        if (!large) s->shared = (unsigned)((op->kh * op->kw + t.rows * t.cols) * s->bn * 16);
+        s->threads = large ? 128 : 256, s->shared = (unsigned)((op->kh * op->kw + t.rows * t.cols) * s->bn * 16);
         reid__option(p, "-DACT=%d -DCOLS=%d -DTILE_H=%d %s=%d", (int)op->act, t.cols, t.rows,
                      large ? "-DSLIDE" : "-DSPREAD", large ? t.slide : s->bn);
+        if (large && g->expand[index].slice) reid__expand_step(g, index, p, s);
     } else if (op->kind == REID__POOL) {
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
@@ -8434,19 +8390,14 @@ static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each 
 static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
 static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
 
-/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Outside it are zeros. */
-static int reid__map_boxes(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
-                           int columns, int box, int width, int swizzle) {
+/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Outside it are zeros. swizzled:
+   pieces of the boxes' rows, of 128 or 64 bytes, are exchanged as wgmma reads them. */
+static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
+                            int columns, int box, int width, int swizzled) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
     const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0, swizzle,
-                                    REID__MAP_L2_256, 0);
-}
-
-/* The same with the swizzle of the boxes' width, 128 or 64 bytes. */
-static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
-                            int columns, int box, int width) {
-    return reid__map_boxes(cu, map, address, value, rows, columns, box, width, reid__map_swizzle(value * width));
+    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0,
+                                    swizzled ? reid__map_swizzle(value * width) : 0, REID__MAP_L2_256, 0);
 }
 
 /* Maps the inputs of a convolution: boxes of `box` output pixels, for one position of the window, by a slice. */
@@ -8463,7 +8414,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
     const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
     if (op->kh * op->kw * op->stride == 1)
-        return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width);
+        return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width, 1);
     return cu->TensorMapEncodeIm2col(map, reid__map_type(value), 4, address, sizes, strides, lower, upper,
                                      (unsigned)width, (unsigned)box, steps, 0, reid__map_swizzle(value * width),
                                      REID__MAP_L2_256, 0);
@@ -8500,16 +8451,16 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     a->out = l->buffer[op->out], a->full = l->full, a->pixels = n * begin->oh * begin->ow;
     if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
-                                depth);
+                                depth, 1);
     if (code || stem) return code;
     if (p->pixels_per_sum[op->out] == 1)
-        code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot);
+        code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot, 1);
     if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
     if (!code && first != index)
-        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth);
+        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth, 1);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &p->plan->ops[with], n, s->bm, &a->more_map);
     if (!code && a->residual)
-        code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot);
+        code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot, 1);
     return code;
 }
 
@@ -8538,33 +8489,20 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     const reid__driver *cu = &g->device.cu;
     const reid__op *op = &g->plan.plan->ops[index];
     int oc = reid__padded(op->oc), ic = g->plan.plan->buffers[op->in].c, pixels = n * op->oh * op->ow;
+    int row = reid__gpu_row(&g->plan, index);
     reid__address weights = g->weights + g->plan.weight[index];
     reid__project_arguments a;
     memset(&a, 0, sizeof a);
     a.bias = g->weights + g->plan.bias[index], a.pixels = pixels, a.images = n;
     if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
     if (op->residual != REID__NONE) a.residual = l->buffer[op->residual];
-    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, pixels, ic, s->bm, 64);
-    if (!code) code = reid__map_matrix(cu, &a.weights_map, weights, 2, oc, reid__gpu_row(&g->plan, index), s->bn, 64);
-    if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, pixels, oc, 16, s->bn, 0);
+    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, pixels, ic, s->bm, 64, 1);
+    if (!code) code = reid__map_matrix(cu, &a.weights_map, weights, 2, oc, row, s->bn, 64, 1);
+    if (!code) code = reid__map_matrix(cu, &a.out_map, l->buffer[op->out], 2, pixels, oc, 16, s->bn, 0);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t tiles = reid__blocks(pixels, s->bm) * reid__blocks(oc, s->bn);
     int64_t most = (int64_t)g->device.multiprocessors * (s->shared <= REID__SHARED_HALF ? 2 : 1); /* LIGHT */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
-}
-
-/* Runs a depthwise convolution and the convolution before it by reid_expand, with a block on each multiprocessor. */
-static reid_result reid__gpu_run_expand(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
-                                        reid_error *e) {
-    const reid__gpu_plan *p = &g->plan;
-    const reid__op *op = &p->plan->ops[index];
-    int tile = reid__sum_tiles_of(op).rows, blocks = g->device.multiprocessors;
-    int shares = reid__ceil_div(n, p->expand[index].images) * (p->plan->buffers[op->in].c / p->expand[index].slice);
-    const size_t *w = &p->weight[index], *b = &p->bias[index];
-    reid__expand_arguments a = {l->buffer[op[-1].in], g->weights + w[-1], g->weights + b[-1], g->weights + w[0],
-                                g->weights + b[0], l->buffer[op->out], l->buffer[op->sums], n,
-                                tile * reid__strip_rows(shares, reid__ceil_div(op->oh, tile), blocks)};
-    return reid__launch(g, s, blocks, 1, l->stream, &a, e);
 }
 
 /* Runs a convolution by the other kernels. If parts of K go to memory, a second launch with the same arguments adds
@@ -8598,10 +8536,9 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
-    const int large = n >= REID__LARGE;
+    int large = n >= REID__LARGE, c = p->buffers[op->out].c, pixels = n * op->oh * op->ow;
     const reid__step *s = &g->plan.step[large][index];
     if (op->kind == REID__NORMALISE || reid__launch_of_op(&g->plan, index, large) != index) return REID_OK;
-    if (large && g->plan.expand[index].slice) return reid__gpu_run_expand(g, l, index, s, n, e);
     if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
     if (large && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);
@@ -8609,9 +8546,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
     reid__address b2 = g->weights + g->plan.bias2[index], sums = op->sums == REID__NONE ? 0 : l->buffer[op->sums];
-    int c = p->buffers[op->out].c, pixels = n * op->oh * op->ow;
     float byte_step = g->plan.int8 ? (float)reid__byte_step(&p->buffers[op->in]) : 1;
-    reid__depthwise_arguments depthwise = {in, w, b, out, sums, n};
+    reid__depthwise_arguments depthwise = {in, w, b, out, sums, n, 0, 0, 0};
     reid__maxpool_arguments maxpool = {in, out, pixels};
     reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out, n};
     reid__pool_arguments pool = {in, out, w, b, w2, pixels, byte_step};
@@ -8626,6 +8562,14 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         const reid__sum_tiles t = reid__sum_tiles_of(op);
         int64_t threads = (int64_t)n * reid__ceil_div(op->ow, t.cols) * reid__ceil_div(op->oh, t.slide) * c / 2;
         x = s->bn ? (int64_t)n * t.count * reid__ceil_div(c / 4, s->bn) : reid__blocks(threads, 128);
+        const struct reid__expand *of = &g->plan.expand[index];
+        if (large && of->slice) {
+            int shares = reid__ceil_div(n, of->images) * (c / of->slice); /* of all rows */
+            x = g->device.multiprocessors, depthwise.in = l->buffer[op[-1].in];
+            depthwise.rows = t.rows * reid__strip_rows(shares, reid__ceil_div(op->oh, t.rows), (int)x);
+            depthwise.expansion = g->weights + g->plan.weight[index - 1];
+            depthwise.expansion_bias = g->weights + g->plan.bias[index - 1];
+        }
     }
     if (op->kind == REID__SQUEEZE) x = reid__blocks(n, s->bn) * reid__max(s->split, 1);
     if (op->kind == REID__INSTANCE || joins) x = (int64_t)n * c / REID__LANES;
@@ -8819,18 +8763,6 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     }
     int code = l->g->device.cu.StreamSynchronize(l->stream);
     return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
-}
-
-/* Bytes of the largest reid__gpu_loader.raw. */
-static size_t reid__gpu_raw_bytes(const reid__plan *p) {
-    size_t most = 0;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int inputs = op->kind == REID__CONV || op->kind == REID__LINEAR ? op->ic : reid__max(op->hidden, 1);
-        size_t bytes = 4 * (size_t)op->oc * (size_t)op->kh * (size_t)op->kw * (size_t)inputs;
-        if (bytes > most) most = bytes;
-    }
-    return reid__gpu_aligned(most);
 }
 
 /* --- lanes --- */
@@ -10057,9 +9989,9 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
     REID__TRY(reid__gpu_enter(&s->device, e));
     int value = s->bytes ? 1 : 2, box = 128 / value;
-    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, value, rows, depth, 128, box);
+    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, value, rows, depth, 128, box, 1);
     if (s->hopper && !code)
-        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, panels * width, depth, width, box);
+        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, panels * width, depth, width, box, 1);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->queries, 0, panels * width, 1, s->stream, &a);
     if (!code) code = reid__launch_kernel(cu, &s->products, 0, (int64_t)blocks * panels, 1, s->stream, &a);
@@ -11476,7 +11408,9 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
-    if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
+    /* The input of INT8 is whole numbers, levels minus reid__mean_level, so padding is up to half a level off. */
+    for (int i = 0; i < 3 * 256 && element == REID__ELEMENT_INT8; i++)
+        ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
@@ -11714,7 +11648,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
     size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
     fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights + reid__fallback_bytes(ctx);
-    fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
+    fixed += (size_t)b->loader_count * (g->plan.packing + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_cut(g, &g->lanes[0]);
         need = fixed + lanes * (g->lane_device + g->lane_pinned);
@@ -11728,16 +11662,15 @@ static reid_result reid__gpu_batch(reid__build *b) {
 static reid_result reid__gpu_weights_begin(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
-    size_t each = reid__gpu_raw_bytes(b->ctx->plan) + REID__FACTORS;
     const reid__prep *prep = b->ctx->prep;
     int code = cu->MemAlloc(&g->weights, g->plan.weights + sizeof prep->lut);
     if (code) g->weights = 0;
-    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * each);
+    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * (g->plan.packing + REID__FACTORS));
     g->lut = g->weights + g->plan.weights;
     for (int i = 0; i < b->loader_count && !code; i++) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
         l->g = g, l->from = &b->loaders[i];
-        l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
+        l->factors = b->gpu_raw + (size_t)i * (g->plan.packing + REID__FACTORS), l->raw = l->factors + REID__FACTORS;
         code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     }
     void *stream = b->gpu_loaders[0].stream;

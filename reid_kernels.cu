@@ -275,7 +275,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 #endif
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(REID_EXPAND) || defined(HOPPER) /* sm_90a */
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(EXPAND) || defined(HOPPER) /* sm_90a */
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -518,7 +518,7 @@ struct __align__(128) tensor_map {
 };
 static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
 
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(REID_EXPAND) || defined(HOPPER)
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(EXPAND) || defined(HOPPER)
 /* A place in a ring and the parity of its mbarriers' phase. */
 template <int places> struct cursor {
     int at = 0;
@@ -2380,15 +2380,73 @@ reid_project(const GRID_CONSTANT project_arguments a) {
    of their outputs after the other; weights and outputs are in shared memory, where the tile is then summed as above.
    The bits are the same.
    ------------------------------------------------------------------------------------------------------------------ */
-#if defined(REID_DEPTHWISE) || defined(REID_EXPAND)
+#ifdef REID_DEPTHWISE
+STRUCT(depthwise_arguments);
+
 #define STRIPS ((OW + COLS - 1) / COLS)
 #define TILES_Y ((OH + TILE_H - 1) / TILE_H)
 
 /* Two sums, not fused with an activation's product, because only some of the kernels could do that. */
 DEVICE float2 add2(float2 a, float2 b) { return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y)); }
-#endif
 
-#if (defined(REID_DEPTHWISE) && !SPREAD) || defined(REID_EXPAND)
+#if SPREAD
+DEVICE float4 add4(float4 a, float4 b) {
+    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
+}
+
+/* Four channels of an output whose window begins at (y0, x0). x: the image's first pixel; b: the bias; w: the weight of
+   position k at w[k * SPREAD]. */
+DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w) {
+    float4 sum = b;
+#pragma unroll
+    for (int ky = 0; ky < KH; ky++)
+#pragma unroll
+        for (int kx = 0; kx < KW; kx++) {
+            if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
+            float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[(ky * KW + kx) * SPREAD];
+            sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
+                              fmaf(v.w, k.w, sum.w));
+        }
+    return make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+}
+
+/* At least one block on a multiprocessor, as a small batch has no more. Without a request the compiler saves registers
+   so that more fit, and puts one of them into local memory (CUDA 13.0). */
+#define BLOCKS_ASKED_FOR 1
+extern "C" __global__ void __launch_bounds__(256, BLOCKS_ASKED_FOR)
+reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
+    const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a tile */
+    const int row = COLS * SPREAD;                    /* places of a row */
+    float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [TILE_H][COLS][SPREAD] */
+    int t = threadIdx.x, tile = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
+    int image = tile / (TILES_Y * STRIPS), left = tile % STRIPS * COLS, top = tile / STRIPS % TILES_Y * TILE_H;
+    const int columns = min(COLS, OW - left), rows = min(TILE_H, OH - top), channels = min(SPREAD * 4, C - first);
+    let_next_begin();
+    for (int i = t; i < KH * KW * SPREAD; i += 256)
+        if (i % SPREAD * 4 < channels) w[i] = *(const float4 *)(a.weights + i / SPREAD * C + first + i % SPREAD * 4);
+    __syncthreads();
+    wait_for_last();
+    for (int i = t; i < TILE_H * row && image < a.images; i += 256) {
+        int q = i % SPREAD, c = first + q * 4, x = i % row / SPREAD, y = i / row, oy = top + y, ox = left + x;
+        if (q * 4 >= channels || x >= columns || y >= rows) continue;
+        values[i] = window_of(a.in + (long long)image * IH * IW * C + c, oy * STRIDE - PAD_Y, ox * STRIDE - PAD_X,
+                              *(const float4 *)(a.bias + c), w + q);
+        store4(a.out + (((long long)image * OH + oy) * OW + ox) * C + c, values[i]);
+    }
+    __syncthreads();
+    for (int i = t; i < rows * SPREAD; i += 256) { /* a row's sum takes the place of its first value */
+        float4 *from = values + i / SPREAD * row + i % SPREAD, total = make_float4(0, 0, 0, 0);
+        if (i % SPREAD * 4 >= channels) continue;
+        for (int x = 0; x < columns; x++) total = add4(total, from[x * SPREAD]);
+        *from = total;
+    }
+    __syncthreads();
+    if (t * 4 >= channels || image >= a.images) return;
+    float4 total = make_float4(0, 0, 0, 0);
+    for (int y = 0; y < rows; y++) total = add4(total, values[y * row + t]);
+    *(float4 *)(a.sums + (long long)tile * C + first + t * 4) = total;
+}
+#else
 #define PAIRS (C / 2)
 #define NEEDED ((COLS - 1) * STRIDE + KW) /* inputs of a row */
 #define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
@@ -2478,69 +2536,8 @@ struct strip {
         }
     }
 };
-#endif
 
-#ifdef REID_DEPTHWISE
-STRUCT(depthwise_arguments);
-
-#if SPREAD
-DEVICE float4 add4(float4 a, float4 b) {
-    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
-}
-
-/* Four channels of an output whose window begins at (y0, x0). x: the image's first pixel; b: the bias; w: the weight of
-   position k at w[k * SPREAD]. */
-DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w) {
-    float4 sum = b;
-#pragma unroll
-    for (int ky = 0; ky < KH; ky++)
-#pragma unroll
-        for (int kx = 0; kx < KW; kx++) {
-            if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
-            float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[(ky * KW + kx) * SPREAD];
-            sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
-                              fmaf(v.w, k.w, sum.w));
-        }
-    return make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
-}
-
-/* At least one block on a multiprocessor, as a small batch has no more. Without a request the compiler saves registers
-   so that more fit, and puts one of them into local memory (CUDA 13.0). */
-#define BLOCKS_ASKED_FOR 1
-extern "C" __global__ void __launch_bounds__(256, BLOCKS_ASKED_FOR)
-reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
-    const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a tile */
-    const int row = COLS * SPREAD;                    /* places of a row */
-    float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [TILE_H][COLS][SPREAD] */
-    int t = threadIdx.x, tile = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
-    int image = tile / (TILES_Y * STRIPS), left = tile % STRIPS * COLS, top = tile / STRIPS % TILES_Y * TILE_H;
-    const int columns = min(COLS, OW - left), rows = min(TILE_H, OH - top), channels = min(SPREAD * 4, C - first);
-    let_next_begin();
-    for (int i = t; i < KH * KW * SPREAD; i += 256)
-        if (i % SPREAD * 4 < channels) w[i] = *(const float4 *)(a.weights + i / SPREAD * C + first + i % SPREAD * 4);
-    __syncthreads();
-    wait_for_last();
-    for (int i = t; i < TILE_H * row && image < a.images; i += 256) {
-        int q = i % SPREAD, c = first + q * 4, x = i % row / SPREAD, y = i / row, oy = top + y, ox = left + x;
-        if (q * 4 >= channels || x >= columns || y >= rows) continue;
-        values[i] = window_of(a.in + (long long)image * IH * IW * C + c, oy * STRIDE - PAD_Y, ox * STRIDE - PAD_X,
-                              *(const float4 *)(a.bias + c), w + q);
-        store4(a.out + (((long long)image * OH + oy) * OW + ox) * C + c, values[i]);
-    }
-    __syncthreads();
-    for (int i = t; i < rows * SPREAD; i += 256) { /* a row's sum takes the place of its first value */
-        float4 *from = values + i / SPREAD * row + i % SPREAD, total = make_float4(0, 0, 0, 0);
-        if (i % SPREAD * 4 >= channels) continue;
-        for (int x = 0; x < columns; x++) total = add4(total, from[x * SPREAD]);
-        *from = total;
-    }
-    __syncthreads();
-    if (t * 4 >= channels || image >= a.images) return;
-    float4 total = make_float4(0, 0, 0, 0);
-    for (int y = 0; y < rows; y++) total = add4(total, values[y * row + t]);
-    *(float4 *)(a.sums + (long long)tile * C + first + t * 4) = total;
-}
-#else
+#ifndef EXPAND
 #define CHUNKS ((OH + SLIDE - 1) / SLIDE) /* that threads have of a strip */
 /* As many as fit without putting registers into memory. */
 #define BLOCKS_ASKED_FOR (sizeof(value_t) == 4 ? 2 : KH == 3 ? 5 - STRIDE : STRIDE == 1 && COLS <= 4 ? 3 : 2)
@@ -2598,6 +2595,7 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 }
 #endif
 #endif
+#endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    Large batches on Hopper: a 1x1 convolution of fewer than 64 channels and the depthwise convolution behind it, whose
@@ -2623,9 +2621,7 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
    Shared memory, in this order: weights (C, IC), 16 bytes between rows, so that eight of them lie in all banks; biases,
    each pair twice, as sums begin; mbarriers; the ring.
    ------------------------------------------------------------------------------------------------------------------ */
-#ifdef REID_EXPAND
-STRUCT(expand_arguments);
-
+#ifdef EXPAND
 #define MEMBERS (SLICE / 2) /* threads of a strip */
 #define STEPS (IC / 16)
 #define GROUPS ((ROWS * IW + 15) / 16) /* of sixteen pixels, in an image's rows of a place */
@@ -2677,7 +2673,7 @@ struct walk {
     DEVICE int pixel(int i) const { return group % GROUPS * 16 + i; }
 
     /* The inputs of a lane, as the products want them; of a pixel beyond the last, the last one's. */
-    DEVICE void load(const expand_arguments &a, unsigned *r) const {
+    DEVICE void load(const depthwise_arguments &a, unsigned *r) const {
         const int lane = threadIdx.x % 32, image = min(s.image + group / GROUPS, a.images - 1);
         const value_t *rows = a.in + ((long long)image * IH + row) * (IW * IC) + lane % 4 * 2;
 #pragma unroll
@@ -2731,7 +2727,7 @@ DEVICE void expand(const walk &at, const unsigned *a) {
 
 /* Expands the block's inputs; the warps take turns with groups of sixteen pixels. A group's inputs are on their way
    while the one before is computed. */
-DEVICE void expand_all(const expand_arguments &a, int warp, int numbers) {
+DEVICE void expand_all(const depthwise_arguments &a, int warp, int numbers) {
     unsigned now[4 * STEPS], next[4 * STEPS];
     walk at = {(int)blockIdx.x, 0, 0, share(blockIdx.x, a.rows), {}};
     at.row = at.s.first, at.advance(warp, a.rows);
@@ -2787,14 +2783,14 @@ DEVICE void sum_strip(strip &s, ring_reader &in) {
 }
 
 extern "C" __global__ void __launch_bounds__((WARPS + MORE) * 32, 1)
-reid_expand(const GRID_CONSTANT expand_arguments a) {
+reid_expand(const GRID_CONSTANT depthwise_arguments a) {
     const int t = threadIdx.x, warp = t / 32, chunks = (OH + a.rows - 1) / a.rows;
     const int numbers = (a.images + IMAGES - 1) / IMAGES * chunks * (C / SLICE);
     let_next_begin();
     for (int i = t; i < C * (IC / 8); i += blockDim.x)
         *(uint4 *)(shared + i / (IC / 8) * WEIGHT_BYTES + i % (IC / 8) * 16) =
-            *(const uint4 *)(a.weights + i / (IC / 8) * ROW + i % (IC / 8) * 8);
-    for (int i = t; i < C * 2; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.bias[i / 4 * 2 + i % 2];
+            *(const uint4 *)(a.expansion + i / (IC / 8) * ROW + i % (IC / 8) * 8);
+    for (int i = t; i < C * 2; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.expansion_bias[i / 4 * 2 + i % 2];
     for (int i = t * 16; i < STAGES * PLACE_BYTES; i += blockDim.x * 16)
         *(uint4 *)(shared + RING_AT + i) = make_uint4(0, 0, 0, 0);
     if (t < STAGES) reid_mbarrier_init(full_barrier(t), IMAGES * GROUPS), reid_mbarrier_init(empty_barrier(t), BUSY);
@@ -2817,7 +2813,7 @@ reid_expand(const GRID_CONSTANT expand_arguments a) {
         const int image = mine.image + unit / STRIPS;
         strip s;
         s.top = mine.top, s.end = mine.end, s.stored = image < a.images && t < IMAGES * STRIPS * MEMBERS;
-        s.begin(a.windows, a.window_bias, a.out, a.sums, image, column * COLS, mine.channel / 2 + pair);
+        s.begin(a.weights, a.bias, a.out, a.sums, image, column * COLS, mine.channel / 2 + pair);
         in.left = mine.last + 1 - mine.first;
         sum_strip(s, in);
     }

@@ -114,11 +114,10 @@ static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const
     return 4 + time_overlap(work, time_of_memory(g, index, n, chip, 0.8));
 }
 
-/* reid_expand, which has not run on a GPU: the instructions of its two kinds of warps at the pace of reid_depthwise, half
-   of those that could be issued, while SiLU takes the special-function units, 2.07e12 values a second on an H200. By the
-   machine code, sixteen pixels of SLICE channels are 88 instructions, 6 for a value and 1.5 for a product of 16 x 8 x
-   16; the convolution's are those of reid_depthwise, loads from shared memory in place of loads from memory. To begin a
-   share takes 2,000 clocks (assumed). */
+/* reid_expand, which has not run on a GPU: the instructions of both kinds of warps at the pace of reid_depthwise, half
+   of those that could be issued (assumed), while SiLU takes the special-function units, 2.07e12 values a second on an
+   H200. By the machine code, sixteen pixels of SLICE channels take 88 instructions, 6 for a value and 1.5 for a product
+   of 16 x 8 x 16; sums take as many as in reid_depthwise. To begin a share takes 2,000 clocks (assumed). */
 static double time_of_expand(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     const struct reid__expand *x = &g->expand[index];
