@@ -2898,6 +2898,13 @@ static int reid__add_nonlocal(reid__plan *p, int x, int channels, const char *na
     return y;
 }
 
+static int reid__add_maxpool(reid__plan *p, int in) {
+    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
+    int pad = p->arch.maxpool_pad;
+    op->oc = op->ic;
+    return reid__set_window(p, op, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
+}
+
 /* Adds the pool that gives the embedding, perhaps a generalised mean, perhaps with batch norm behind it. */
 static void reid__add_last_pool(reid__plan *p, int x) {
     p->embedding = reid__add_pool(p, x, 1), p->dim = p->buffers[x].channels;
@@ -2911,10 +2918,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     int scale = 0, pooled = 0, layers = p->arch.layers, ibn = p->arch.ibn;
     int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
     if (ibn == 2) reid__last_op(p)->bn[0] = 0, x = reid__add_instance(p, x, 64, "", "bn1");
-    reid__op *maxpool = reid__add_op(p, REID__MAXPOOL, x, "maxpool");
-    int pad = p->arch.maxpool_pad;
-    maxpool->oc = maxpool->ic;
-    x = reid__set_window(p, maxpool, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
+    x = reid__add_maxpool(p, x);
     if (p->arch.multiscale) p->dim = 4 * REID__SCALE_DIM, p->embedding = reid__add_buffer(p, 1, 1, p->dim);
     for (int layer = 0; layer < 4; layer++) {
         int out = reid__resnets[layer].out, stride = reid__resnets[layer].stride;
@@ -4469,6 +4473,7 @@ static void reid__member_parts(void *task, int index) {
 
 static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
+    if (count < j->parts_m) j->parts_m = (int)count; /* others would wake threads for nothing */
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
     if (j->team) reid__parallel(j->team, reid__member_parts, j, reid__min(j->team->size, j->parts_m * j->parts_n));
     else reid__member_parts(j, 0);
@@ -4934,9 +4939,6 @@ static void reid__run_op(reid__job *j) {
     case REID__MAXPOOL: reid__run_parts(j, reid__maxpool_part, rows, 1); break;
     case REID__POOL: reid__run_parts(j, reid__piece_part, rows * op->ow * reid__pieces(op), 1); break;
     case REID__SQUEEZE:
-        j->parts_m = j->n;
-        reid__run_parts(j, reid__piece_part, j->n, 1);
-        break;
     case REID__INSTANCE: reid__run_parts(j, reid__piece_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NONLOCAL: reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
@@ -6857,14 +6859,6 @@ static void reid__cache_load(reid__jit *j, reid__program *p) {
     p->block = NULL;
 }
 
-static void reid__cache_store(reid__jit *j, const reid__program *p) {
-    char path[REID__PATH + 40];
-    if (!j->cache[0] || j->cache_warned) return;
-    reid__cache_path(j, p, path);
-    int code = reid__bundle_save(j->mem, path, p, 1, 0);
-    if (code) reid__cache_warn(j, "writing failed", code);
-}
-
 /* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
        reid tiles 1
        sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 pair,64x128 41250
@@ -7373,9 +7367,13 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
         reid__compile_all(j, threads);
     }
     for (int i = 0; i < j->program_count && missing; i++) {
+        char path[REID__PATH + 40];
         if (j->programs[i].cubin) continue;
         REID__TRY(reid__program_collect(j, &j->programs[i], e));
-        reid__cache_store(j, &j->programs[i]);
+        if (!j->cache[0] || j->cache_warned) continue;
+        reid__cache_path(j, &j->programs[i], path);
+        int code = reid__bundle_save(j->mem, path, &j->programs[i], 1, 0);
+        if (code) reid__cache_warn(j, "writing failed", code);
     }
     return REID_OK;
 }
@@ -7455,6 +7453,9 @@ typedef enum reid__extra {
     REID__EXTRAS
 } reid__extra;
 
+/* SLICE and so on of reid_expand; zeros if it does not compute the operation. */
+typedef struct reid__expand { int slice, images, rows, warps; } reid__expand;
+
 /* The plan for a GPU, with sizes in bytes instead of floats, and a kernel for each operation. */
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
@@ -7469,8 +7470,7 @@ typedef struct reid__gpu_plan {
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
-    /* SLICE and so on of reid_expand; zeros if it does not compute the operation. */
-    struct reid__expand { int slice, images, rows, warps; } expand[REID__MAX_OPS + 1];
+    reid__expand expand[REID__MAX_OPS + 1];
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
     size_t arena;                      /* bytes per image */
@@ -8078,7 +8078,7 @@ static void reid__expand_init(reid__gpu_plan *g, int index) {
             int images = k / 4 + 1, rows = k % 4 + 1, threads = images * strips * slice / 2, pixels = rows * op->iw;
             int warps = reid__round_up(threads, 128) / 32, row = columns * (slice * 2 + 16) + strips * 112;
             double used = threads / 32.0 / warps * pixels / reid__round_up(pixels, 16);
-            const struct reid__expand x = {slice, images, rows, warps};
+            const reid__expand x = {slice, images, rows, warps};
             if (warps < 8 || warps > 12 || used <= best) continue;
             if (fixed + 3 * images * rows * row <= REID__SHARED_ALL) g->expand[index] = x, best = used;
         }
@@ -8091,7 +8091,7 @@ static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
 }
 
 static void reid__expand_step(const reid__gpu_plan *g, int index, reid__program *p, reid__step *s) {
-    const struct reid__expand *x = &g->expand[index];
+    const reid__expand *x = &g->expand[index];
     int ic = g->plan->buffers[g->plan->ops[index - 1].in].c, row = reid__gpu_row(g, index - 1);
     int more = x->warps == 12 && g->plan->ops[index].kh > 3 ? 4 : 8; /* so that a thread has registers for its window */
     s->function = "reid_expand", s->threads = (unsigned)(x->warps + more) * 32, s->shared = REID__SHARED_ALL;
@@ -8562,7 +8562,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         const reid__sum_tiles t = reid__sum_tiles_of(op);
         int64_t threads = (int64_t)n * reid__ceil_div(op->ow, t.cols) * reid__ceil_div(op->oh, t.slide) * c / 2;
         x = s->bn ? (int64_t)n * t.count * reid__ceil_div(c / 4, s->bn) : reid__blocks(threads, 128);
-        const struct reid__expand *of = &g->plan.expand[index];
+        const reid__expand *of = &g->plan.expand[index];
         if (large && of->slice) {
             int shares = reid__ceil_div(n, of->images) * (c / of->slice); /* of all rows */
             x = g->device.multiprocessors, depthwise.in = l->buffer[op[-1].in];

@@ -8,7 +8,8 @@
    With VALUE_BF16, read bf16 wherever a name or comment says f16, FP16 or half: the kernels are the same, sums fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
    One -D chooses a program: a kernel's name in capitals; REID_RESIZE chooses the three from reid_taps to
-   reid_resize_y, REID_SEARCH the three of a search, and a convolution with APART includes reid_join.
+   reid_resize_y, REID_SEARCH the three of a search, REID_DEPTHWISE with EXPAND is reid_expand, and a convolution with
+   APART includes reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
@@ -26,6 +27,7 @@
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW / value | 128, 256   | see there
+   reid_expand      | a 1x1 convolution and that one on Hopper | in + out, both            | 512, 640   | see there
    reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
@@ -62,6 +64,7 @@
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
+   reid_expand      | reid_depthwise's with SLIDE, EXPAND IC ROW SHARED SLICE IMAGES ROWS WARPS MORE
    reid_squeeze     | C CHANNELS HIDDEN OH OW TILES IMAGES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
    reid_pool        | those, PER GEM NORM
@@ -2386,10 +2389,8 @@ STRUCT(depthwise_arguments);
 #define STRIPS ((OW + COLS - 1) / COLS)
 #define TILES_Y ((OH + TILE_H - 1) / TILE_H)
 
-/* Two sums, not fused with an activation's product, because only some of the kernels could do that. */
-DEVICE float2 add2(float2 a, float2 b) { return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y)); }
-
 #if SPREAD
+/* Sums, not fused with an activation's product, because only some of the kernels could do that. */
 DEVICE float4 add4(float4 a, float4 b) {
     return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
 }
@@ -2465,6 +2466,11 @@ DEVICE float2 wide(pair_t v) { return v; }
 DEVICE pair_t narrow(float2 v) { return v; }
 #endif
 
+/* Sums, not fused with an activation's product, because only some of the kernels could do that. */
+DEVICE float2 add2(float2 a, float2 b) {
+    return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y));
+}
+
 /* The outputs of a thread: two channels of a strip, from row `top` to before row `end`. */
 struct strip {
     int top, end, columns; /* columns: that exist, at least 1 */
@@ -2476,15 +2482,14 @@ struct strip {
     /* The last row of inputs that the outputs need, counted from the first. */
     DEVICE int last() const { return (end - 1 - top) * STRIDE + KH - 1; }
 
-    /* weights, biases: of the layer; outputs, tiles: of all images. */
-    DEVICE void begin(const float *weights, const float *biases, value_t *outputs, float *tiles, int image, int left,
-                      int pair) {
+    /* Sets all but the rows and `stored`, for columns from `left` on. */
+    DEVICE void begin(const depthwise_arguments &a, int image, int left, int pair) {
         const int tile = (image * TILES_Y + top / TILE_H) * STRIPS + left / COLS;
-        columns = OW - left, bias = ((const float2 *)biases)[pair], total = make_float2(0, 0);
+        columns = OW - left, bias = ((const float2 *)a.bias)[pair], total = make_float2(0, 0);
 #pragma unroll
-        for (int i = 0; i < KH * KW; i++) w[i] = ((const float2 *)weights)[i * PAIRS + pair];
-        out = (pair_t *)outputs + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
-        sums = (float2 *)tiles + (long long)tile * PAIRS + pair;
+        for (int i = 0; i < KH * KW; i++) w[i] = ((const float2 *)a.weights)[i * PAIRS + pair];
+        out = (pair_t *)a.out + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
+        sums = (float2 *)a.sums + (long long)tile * PAIRS + pair;
     }
 
     /* Begins the outputs whose windows begin with row i of a period. */
@@ -2570,7 +2575,7 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     const int x0 = left * STRIDE - PAD_X, y0 = top * STRIDE - PAD_Y;
     strip s;
     s.top = top, s.end = min(top + SLIDE, OH), s.stored = true;
-    s.begin(a.weights, a.bias, a.out, a.sums, image, left, pair);
+    s.begin(a, image, left, pair);
     row_of_inputs in = {(const pair_t *)a.in + ((long long)image * IH * IW + y0 * IW + x0) * PAIRS + pair, y0, 0, {}};
 #pragma unroll
     for (int i = 0; i < NEEDED; i++) in.inside |= (unsigned)(x0 + i >= 0 && x0 + i < IW) << i;
@@ -2598,70 +2603,76 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Large batches on Hopper: a 1x1 convolution of fewer than 64 channels and the depthwise convolution behind it, whose
-   input, several times as large, never leaves the chip. A block takes SLICE of the C channels of `rows` rows of outputs
-   of IMAGES images, then those of others; its warps have one of two tasks:
+   A depthwise convolution of large batches on Hopper, together with the 1x1 convolution of fewer than 64 channels
+   before it, whose outputs, several times as many as its inputs, never leave the chip. A share of the work is SLICE of
+   the C channels, of some rows of outputs, of IMAGES images; a block takes one share after the other. It has two kinds
+   of warps, which work at the same time:
 
-       MORE warps, sixteen inputs each at a time         inputs, straight from memory        -> registers
-                                                         times resident weights, activated   -> a place of the ring
-       WARPS warps, a strip and two channels a thread    a row of a place, as reid_depthwise -> outputs, sums of tiles
+       MORE warps, each with 16 pixels    inputs, from memory while the 16 before are multiplied -> registers
+                                          times resident weights, activated                      -> a place of the ring
+       WARPS warps, whose threads have    a row of the ring, as the row `v` of reid_depthwise    -> sums
+       a strip and two channels           activated sums, as there                               -> memory
 
-       ring   | rows 0 1 2 3 | rows 4 5 6 7 | rows 8 . . . |    ROWS rows of expanded inputs in each of STAGES places,
-              | image 0      | image 0      | ------ |     |    of IMAGES images; `full` counts groups of 16 pixels,
-              | image 1      | image 1      |        |     |    `empty` the WARPS warps that have read a place
+   A place of the ring has ROWS rows of inputs of each image, from the left pixel to the right, with the zeros beside
+   them that windows need. Rows above and below the image are left out. A place is full when all its GROUPS of 16 pixels
+   have come, and empty when all warps that add have read it:
 
-   A row in the ring, with the zeros at its ends that the windows read; rows outside the image are left out:
+       row      | 0 x x x x x x x gap x x x x x x x x gap x 0 |    x: SLICE channels of a pixel, PIXEL_BYTES apart
+                  strip 0             strip 1             ...      strips begin STEP_X pixels and a gap apart
 
-       | 0 | x x x x x x x x | gap | x x x x x x x x | gap | 0 |    gap: before each strip
+   PIXEL_BYTES are an odd multiple of 16, so that eight pixels are stored to different banks. Gaps place strips as far
+   apart as if each strip's pairs of channels followed those of the strip before, modulo the banks, so that no two
+   threads of a warp load from the same bank. Rows of weights are an odd multiple of 16 bytes apart, too, for ldmatrix.
 
-   Pixels are PIXEL_BYTES apart, an odd multiple of 16, so that eight of them lie in all banks when they are stored;
-   with the gap, strips are as far apart as if a strip's channels followed those of the one before, modulo the banks, so
-   that no two of a warp's loads are in the same bank. The bits are those of the two convolutions.
-
-   Shared memory, in this order: weights (C, IC), 16 bytes between rows, so that eight of them lie in all banks; biases,
-   each pair twice, as sums begin; mbarriers; the ring.
+   The bits are those of the two convolutions. Shared memory, in this order: weights (C, IC); biases, each pair twice,
+   as sums begin; mbarriers; the ring.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef EXPAND
-#define MEMBERS (SLICE / 2) /* threads of a strip */
+#define MEMBERS (SLICE / 2)            /* threads of a strip */
+#define BUSY ((IMAGES * STRIPS * MEMBERS + 31) / 32) /* of WARPS */
 #define STEPS (IC / 16)
-#define GROUPS ((ROWS * IW + 15) / 16) /* of sixteen pixels, in an image's rows of a place */
-#define STEP_X (COLS * STRIDE)         /* inputs between strips */
-#define COLUMNS ((STRIPS - 1) * STEP_X + NEEDED) /* in the ring */
+#define GROUPS ((ROWS * IW + 15) / 16) /* of an image */
+#define STEP_X (COLS * STRIDE)
+#define COLUMNS ((STRIPS - 1) * STEP_X + NEEDED)
 #define PIXEL_BYTES (SLICE * 2 + (SLICE / 8 % 2 ? 0 : 16))
 #define GAP ((SLICE * 2 + 128 - STEP_X * PIXEL_BYTES % 128) % 128)
-#define AT_X(x) ((x) * PIXEL_BYTES + (x) / STEP_X * GAP) /* bytes from the beginning of a row */
+#define AT_X(x) ((x) * PIXEL_BYTES + (x) / STEP_X * GAP) /* bytes to column x of a row */
 #define ROW_BYTES (AT_X(COLUMNS - 1) + PIXEL_BYTES)
 #define PLACE_BYTES (IMAGES * ROWS * ROW_BYTES)
 #define WEIGHT_BYTES (IC * 2 + 16)
 #define BIAS_AT (C * WEIGHT_BYTES)
 #define BARRIERS_AT (BIAS_AT + C * 8)
 #define RING_AT (BARRIERS_AT + 128)
-#define STAGES ((SHARED - RING_AT) / PLACE_BYTES < 8 ? (SHARED - RING_AT) / PLACE_BYTES : 8)
-#define BUSY ((IMAGES * STRIPS * MEMBERS + 31) / 32) /* of WARPS */
-#define REGISTERS ((WARPS + MORE) == 20 ? 112 : WARPS == 12 ? 136 : 152) /* of a thread of WARPS ... */
-#define MORE_REGISTERS ((WARPS + MORE) == 20 ? 72 : 104)                 /* ... and of MORE */
-static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS && STAGES >= 3, "as reid.h plans them");
+#define PLACES ((SHARED - RING_AT) / PLACE_BYTES < 8 ? (SHARED - RING_AT) / PLACE_BYTES : 8)
+static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS && PLACES >= 3, "as reid.h has them");
+
+/* For setmaxnreg: what a block of so many warps has beside the registers that it was launched with. */
+#define REGISTERS (WARPS + MORE == 20 ? 112 : WARPS == 12 ? 136 : 152)
+#define MORE_REGISTERS (WARPS + MORE == 20 ? 72 : 104)
 
 DEVICE unsigned full_barrier(int place) { return reid_shared_address(shared) + BARRIERS_AT + place * 8; }
-DEVICE unsigned empty_barrier(int place) { return full_barrier(STAGES + place); }
+DEVICE unsigned empty_barrier(int place) { return full_barrier(8 + place); }
 
-/* A block's share: channels from `channel` on, rows from `top` to before `end`, images from `image` on. */
+/* A share: channels from `channel` on, images from `image` on, rows of outputs from `top` to before `end`, which need
+   the rows `first` to `last` of the image. */
 struct share {
-    int channel, image, top, end, first, last; /* rows of inputs: the first and the last of them in the image */
+    int channel, image, top, end, first, last;
     DEVICE share(int number, int rows) {
-        const int chunks = (OH + rows - 1) / rows;
-        channel = number % (C / SLICE) * SLICE, image = number / (C / SLICE) / chunks * IMAGES;
+        const int chunks = (OH + rows - 1) / rows, of_image = C / SLICE * chunks;
+        channel = number % (C / SLICE) * SLICE, image = number / of_image * IMAGES;
         top = number / (C / SLICE) % chunks * rows, end = min(top + rows, OH);
         first = max(top * STRIDE - PAD_Y, 0), last = min((end - 1) * STRIDE - PAD_Y + KH - 1, IH - 1);
     }
 };
 
-/* Where a warp that expands is: sixteen pixels of an image's ROWS rows from `row` on. */
-struct walk {
-    int number, group, row; /* group: of an image, then of the next one */
+/* A group of sixteen pixels: of an image's ROWS rows from `row` on, for a place of the ring. */
+struct sixteen {
+    int number; /* of the share */
     share s;
-    cursor<STAGES> place;
+    int row, group; /* group: of the first image, then of the second */
+    cursor<PLACES> place;
 
+    /* Goes on by so many groups, perhaps to the next places and shares. */
     DEVICE void advance(int by, int rows) {
         for (group += by; group >= IMAGES * GROUPS; group -= IMAGES * GROUPS) {
             place.advance(1), row += ROWS;
@@ -2669,87 +2680,88 @@ struct walk {
             number += gridDim.x, s = share(number, rows), row = s.first;
         }
     }
-    DEVICE int pixels() const { return min(s.last + 1 - row, ROWS) * IW; } /* of an image */
-    DEVICE int pixel(int i) const { return group % GROUPS * 16 + i; }
 
-    /* The inputs of a lane, as the products want them; of a pixel beyond the last, the last one's. */
+    /* The number of pixel i in those rows, and how many these are: less at the end of a share. */
+    DEVICE int pixel(int i) const { return group % GROUPS * 16 + i; }
+    DEVICE int pixels() const { return min(s.last + 1 - row, ROWS) * IW; }
+
+    /* Loads a lane's inputs, as mma.m16n8k16 has them. Pixels beyond the last repeat it, and are not stored. */
     DEVICE void load(const depthwise_arguments &a, unsigned *r) const {
         const int lane = threadIdx.x % 32, image = min(s.image + group / GROUPS, a.images - 1);
-        const value_t *rows = a.in + ((long long)image * IH + row) * (IW * IC) + lane % 4 * 2;
+        const value_t *from = a.in + ((long long)image * IH + row) * (IW * IC) + lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < 4 * STEPS; i++) {
             const int p = min(pixel(lane / 4 + i % 2 * 8), pixels() - 1);
-            r[i] = *(const unsigned *)(rows + p * IC + i / 2 * 8);
+            r[i] = *(const unsigned *)(from + p * IC + i / 2 * 8);
+        }
+    }
+
+    /* Multiplies them by the share's weights, 48 channels at a time, and stores what becomes of a lane's two pixels. */
+    DEVICE void expand(const unsigned *a) const {
+        const int lane = threadIdx.x % 32;
+        int to[2];
+        bool stored[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int p = pixel(lane / 4 + i * 8), x = p % IW + PAD_X, y = group / GROUPS * ROWS + p / IW;
+            to[i] = RING_AT + place.at * PLACE_BYTES + y * ROW_BYTES + AT_X(x) + lane % 4 * 4;
+            stored[i] = p < pixels() && x < COLUMNS; /* windows may need no column at the right */
+        }
+        const float4 *bias = (const float4 *)(shared + BIAS_AT) + s.channel / 2 + lane % 4;
+        const unsigned w = reid_shared_address(shared) + (s.channel + lane % 8) * WEIGHT_BYTES + lane / 8 % 2 * 16;
+#pragma unroll
+        for (int from = 0; from < SLICE; from += 48) {
+            float d[6][4];
+#pragma unroll
+            for (int j = 0; j < 6 && from + j * 8 < SLICE; j++) {
+                const float4 b = bias[(from + j * 8) / 2];
+                d[j][0] = b.x, d[j][1] = b.y, d[j][2] = b.z, d[j][3] = b.w;
+            }
+#pragma unroll
+            for (int k = 0; k < STEPS; k++)
+#pragma unroll
+                for (int j = 0; j < 6 && from + j * 8 < SLICE; j += 2) {
+                    unsigned b[4];
+                    const bool both = from + j * 8 + 8 < SLICE; /* else the next eight channels are another share's */
+                    reid_ldmatrix_x4(b, w + (from + j * 8 + (both ? lane / 16 * 8 : 0)) * WEIGHT_BYTES + k * 32);
+                    reid_mma_m16n8k16(d[j], a + 4 * k, b);
+                    if (both) reid_mma_m16n8k16(d[j + 1], a + 4 * k, b + 2);
+                }
+#pragma unroll
+            for (int i = 0; i < 12 && from + i / 2 * 8 < SLICE; i++) {
+                const float *v = d[i / 2] + i % 2 * 2;
+                unsigned pair = reid_f16x2_from_f32(act(v[0]), act(v[1]));
+                if (stored[i % 2]) *(unsigned *)(shared + to[i % 2] + (from + i / 2 * 8) * 2) = pair;
+            }
         }
     }
 };
 
-/* Expands sixteen pixels, of which a lane has two. a: their inputs. */
-DEVICE void expand(const walk &at, const unsigned *a) {
-    const int lane = threadIdx.x % 32, image = at.group / GROUPS;
-    int to[2];
-    bool stored[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int p = at.pixel(lane / 4 + i * 8), x = p % IW + PAD_X, row = image * ROWS + p / IW;
-        to[i] = RING_AT + at.place.at * PLACE_BYTES + row * ROW_BYTES + AT_X(x) + lane % 4 * 4;
-        stored[i] = p < at.pixels() && x < COLUMNS;
-    }
-    const float4 *bias = (const float4 *)(shared + BIAS_AT) + at.s.channel / 2 + lane % 4;
-    const unsigned weights = reid_shared_address(shared) + (at.s.channel + lane % 8) * WEIGHT_BYTES + lane / 8 % 2 * 16;
-#pragma unroll
-    for (int from = 0; from < SLICE; from += 48) {
-        float d[6][4];
-#pragma unroll
-        for (int j = 0; j < 6 && from + j * 8 < SLICE; j++) {
-            const float4 b = bias[(from + j * 8) / 2];
-            d[j][0] = b.x, d[j][1] = b.y, d[j][2] = b.z, d[j][3] = b.w;
-        }
-#pragma unroll
-        for (int k = 0; k < STEPS; k++)
-#pragma unroll
-            for (int j = 0; j < 6 && from + j * 8 < SLICE; j += 2) {
-                unsigned b[4];
-                const bool both = from + j * 8 + 8 < SLICE; /* eight channels more */
-                reid_ldmatrix_x4(b, weights + (from + j * 8 + (both ? lane / 16 * 8 : 0)) * WEIGHT_BYTES + k * 32);
-                reid_mma_m16n8k16(d[j], a + 4 * k, b);
-                if (both) reid_mma_m16n8k16(d[j + 1], a + 4 * k, b + 2);
-            }
-#pragma unroll
-        for (int j = 0; j < 6 && from + j * 8 < SLICE; j++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                unsigned v = reid_f16x2_from_f32(act(d[j][2 * i]), act(d[j][2 * i + 1]));
-                if (stored[i]) *(unsigned *)(shared + to[i] + (from + j * 8) * 2) = v;
-            }
-    }
-}
-
-/* Expands the block's inputs; the warps take turns with groups of sixteen pixels. A group's inputs are on their way
-   while the one before is computed. */
-DEVICE void expand_all(const depthwise_arguments &a, int warp, int numbers) {
+/* Fills the ring for all of the block's shares. The warps take turns with groups, whatever places these are for. */
+DEVICE void fill_ring(const depthwise_arguments &a, int warp, int numbers) {
     unsigned now[4 * STEPS], next[4 * STEPS];
-    walk at = {(int)blockIdx.x, 0, 0, share(blockIdx.x, a.rows), {}};
-    at.row = at.s.first, at.advance(warp, a.rows);
+    const share first(blockIdx.x, a.rows);
+    sixteen at = {(int)blockIdx.x, first, first.first, 0, {}};
+    at.advance(warp, a.rows);
     if (at.number < numbers) at.load(a, next);
     while (at.number < numbers) {
 #pragma unroll
         for (int i = 0; i < 4 * STEPS; i++) now[i] = next[i];
-        const walk here = at;
+        const sixteen here = at;
         at.advance(MORE, a.rows);
         if (at.number < numbers) at.load(a, next);
         wait_for(empty_barrier(here.place.at), here.place.parity ^ 1);
-        if (here.pixel(0) < here.pixels()) expand(here, now);
+        if (here.pixel(0) < here.pixels()) here.expand(now);
         __syncwarp();
         if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(full_barrier(here.place.at));
     }
 }
 
-/* Reads the rows of a share from the ring, at the first input of a thread's strip. */
-struct ring_reader {
-    const unsigned char *first, *next; /* in the first place of the ring; in the next row */
-    cursor<STAGES> place;
-    int row, left; /* rows read of the place; left in the share */
+/* The rows of the ring, one after the other, at the first input of a thread's strip. */
+struct ring_rows {
+    const unsigned char *first, *next; /* the strip in the first place of the ring; in the next row */
+    cursor<PLACES> place;
+    int row, left; /* rows that have been read of the place; that are left of the share */
 
     DEVICE void read(float2 *v) {
         if (row == 0) wait_for(full_barrier(place.at), place.parity);
@@ -2763,8 +2775,8 @@ struct ring_reader {
     }
 };
 
-/* The depthwise convolution of a strip. */
-DEVICE void sum_strip(strip &s, ring_reader &in) {
+/* Adds up a strip of a share. */
+DEVICE void add_rows(strip &s, ring_rows &in) {
     const int last = s.last(), y0 = s.top * STRIDE - PAD_Y;
 #pragma unroll 1
     for (int base = 0; base <= last; base += PERIOD) {
@@ -2785,37 +2797,40 @@ DEVICE void sum_strip(strip &s, ring_reader &in) {
 extern "C" __global__ void __launch_bounds__((WARPS + MORE) * 32, 1)
 reid_expand(const GRID_CONSTANT depthwise_arguments a) {
     const int t = threadIdx.x, warp = t / 32, chunks = (OH + a.rows - 1) / a.rows;
-    const int numbers = (a.images + IMAGES - 1) / IMAGES * chunks * (C / SLICE);
+    const int numbers = (a.images + IMAGES - 1) / IMAGES * chunks * (C / SLICE); /* of shares */
     let_next_begin();
     for (int i = t; i < C * (IC / 8); i += blockDim.x)
         *(uint4 *)(shared + i / (IC / 8) * WEIGHT_BYTES + i % (IC / 8) * 16) =
             *(const uint4 *)(a.expansion + i / (IC / 8) * ROW + i % (IC / 8) * 8);
     for (int i = t; i < C * 2; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.expansion_bias[i / 4 * 2 + i % 2];
-    for (int i = t * 16; i < STAGES * PLACE_BYTES; i += blockDim.x * 16)
+    for (int i = t * 16; i < PLACES * PLACE_BYTES; i += blockDim.x * 16)
         *(uint4 *)(shared + RING_AT + i) = make_uint4(0, 0, 0, 0);
-    if (t < STAGES) reid_mbarrier_init(full_barrier(t), IMAGES * GROUPS), reid_mbarrier_init(empty_barrier(t), BUSY);
-    if (t < STAGES) reid_fence_mbarrier_init();
+    if (t == 0) {
+        for (int i = 0; i < PLACES; i++)
+            reid_mbarrier_init(full_barrier(i), IMAGES * GROUPS), reid_mbarrier_init(empty_barrier(i), BUSY);
+        reid_fence_mbarrier_init();
+    }
     __syncthreads();
     wait_for_last();
     if (warp >= WARPS) {
         reid_setmaxnreg_dec<MORE_REGISTERS>();
-        expand_all(a, warp - WARPS, numbers);
+        fill_ring(a, warp - WARPS, numbers);
         return;
     }
     reid_setmaxnreg_inc<REGISTERS>();
     if (warp >= BUSY) return;
-    /* The last warp's threads beyond the last strip repeat others' work, and store nothing. */
+    /* Threads beyond the last strip, of the last warp, repeat others' work. */
     const int unit = min(t / MEMBERS, IMAGES * STRIPS - 1), column = unit % STRIPS, pair = t % MEMBERS;
     const unsigned char *first = shared + RING_AT + unit / STRIPS * ROWS * ROW_BYTES + AT_X(column * STEP_X) + pair * 4;
-    ring_reader in = {first, first, {}, 0, 0};
+    ring_rows in = {first, first, {}, 0, 0};
     for (int number = blockIdx.x; number < numbers; number += gridDim.x) {
         const share mine(number, a.rows);
         const int image = mine.image + unit / STRIPS;
         strip s;
         s.top = mine.top, s.end = mine.end, s.stored = image < a.images && t < IMAGES * STRIPS * MEMBERS;
-        s.begin(a.weights, a.bias, a.out, a.sums, image, column * COLS, mine.channel / 2 + pair);
+        s.begin(a, image, column * COLS, mine.channel / 2 + pair);
         in.left = mine.last + 1 - mine.first;
-        sum_strip(s, in);
+        add_rows(s, in);
     }
 }
 #endif

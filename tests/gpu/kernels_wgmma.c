@@ -504,7 +504,7 @@ static void test_projections(const char *network, int height, int width, int ima
    convolution before it or, with `two`, in two. Memory behind both may not be written. */
 static unsigned char *expanded(int index, int images, int two, size_t *bytes) {
     const reid__op *op = &plan.ops[index];
-    const struct reid__expand own = gpu.plan.expand[index];
+    const reid__expand own = gpu.plan.expand[index];
     reid_error error = REID_INIT;
     size_t c = (size_t)(images * plan.buffers[op->out].c), outputs = c * (size_t)(op->oh * op->ow) * 2;
     size_t sums = c * (size_t)reid__sum_tiles_of(op).count * 4;
@@ -543,7 +543,7 @@ static void place_floats(size_t *offset, size_t n, double scale) {
    large, because outside the image the depthwise convolution's input is zero, not an activated bias. */
 static void test_expansion(int index, int images) {
     const reid__op *op = &plan.ops[index], *first = op - 1;
-    const struct reid__expand *x = &gpu.plan.expand[index];
+    const reid__expand *x = &gpu.plan.expand[index];
     size_t c = (size_t)plan.buffers[op->in].c, ic = (size_t)plan.buffers[first->in].c, bytes;
     size_t pixels = (size_t)(images * op->ih * op->iw);
     if (!emu_case("reid_expand%s %s, %d of %dx%d", emu_bf16() ? " bf16" : "", op->name, images, op->ih, op->iw)) return;
@@ -596,7 +596,9 @@ int main(int argc, char **argv) {
     if (only("parts")) test_parts(few);
     if (only("projections")) test_projections("efficientnet_b0", 101, 120, 5, few);
     if (only("projections") && !few) test_projections("efficientnet_b3", 224, 128, 1, 0);
-    if (only("expansions")) test_expansions("efficientnet_b0", 101, 120, 9, 4);
+    if (only("expansions")) test_expansions("tf_efficientnet_b0", 107, 75, 9, 4);
+    if (only("expansions") && !few) test_expansions("efficientnet_b0", 101, 224, 8, 4);
+    if (only("expansions") && !few) test_expansions("efficientnet_b2", 40, 288, 9, 5);
     free(kernels_text);
     return emu_done("kernels_wgmma");
 }

@@ -120,7 +120,7 @@ static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const
    of 16 x 8 x 16; sums take as many as in reid_depthwise. To begin a share takes 2,000 clocks (assumed). */
 static double time_of_expand(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
-    const struct reid__expand *x = &g->expand[index];
+    const reid__expand *x = &g->expand[index];
     reid__sum_tiles t = reid__sum_tiles_of(op);
     int slices = g->plan->buffers[op->in].c / x->slice, shares = reid__ceil_div(n, x->images) * slices;
     t.slide = t.rows * reid__strip_rows(shares, reid__ceil_div(op->oh, t.rows), (int)time_processors);
