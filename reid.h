@@ -8093,7 +8093,7 @@ static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
 static void reid__expand_step(const reid__gpu_plan *g, int index, reid__program *p, reid__step *s) {
     const reid__expand *x = &g->expand[index];
     int ic = g->plan->buffers[g->plan->ops[index - 1].in].c, row = reid__gpu_row(g, index - 1);
-    int more = x->warps == 12 && g->plan->ops[index].kh > 3 ? 4 : 8; /* so that a thread has registers for its window */
+    int more = x->warps == 12 && (ic > 32 || g->plan->ops[index].kh > 3) ? 4 : 8; /* registers for inputs or windows */
     s->function = "reid_expand", s->threads = (unsigned)(x->warps + more) * 32, s->shared = REID__SHARED_ALL;
     reid__option(p, "-DEXPAND -DIC=%d -DROW=%d -DSHARED=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DWARPS=%d -DMORE=%d", ic,
                  row, REID__SHARED_ALL, x->slice, x->images, x->rows, x->warps, more);
