@@ -2647,8 +2647,8 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS && PLACES >= 3, "as reid.h has them");
 
 /* For setmaxnreg: what a block of so many warps has beside the registers that it was launched with. */
-#define REGISTERS (WARPS + MORE == 20 ? 112 : WARPS == 12 ? 136 : 152)
-#define MORE_REGISTERS (WARPS + MORE == 20 ? 72 : 104)
+#define REGISTERS (WARPS + MORE == 20 ? 104 : WARPS == 12 ? 136 : 152)
+#define MORE_REGISTERS (WARPS + MORE == 20 ? 80 : 104)
 
 DEVICE unsigned full_barrier(int place) { return reid_shared_address(shared) + BARRIERS_AT + place * 8; }
 DEVICE unsigned empty_barrier(int place) { return full_barrier(8 + place); }
