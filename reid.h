@@ -4849,10 +4849,10 @@ static void reid__piece_part(const reid__job *j, const reid__part *p) {
         int first = (int)(at % reid__pieces(op)) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
         float *from = reid__at(j, op->in, image), *to = reid__at(j, op->out, image) + (ptrdiff_t)bin * c;
         if (op->kind == REID__POOL) k->pool(op, c, first, last, from, step, bin, j->net->weights, to);
-        else if (op->kind == REID__SQUEEZE)
-            k->squeeze(op, c, from, j->net->weights, j->scratch[p->thread].block, to);
-        else k->instance(op, c, first, last, from, op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
-                         j->net->weights, to);
+        else if (op->kind == REID__SQUEEZE) k->squeeze(op, c, from, j->net->weights, j->scratch[p->thread].block, to);
+        else
+            k->instance(op, c, first, last, from, op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
+                        j->net->weights, to);
     }
 }
 

@@ -2646,7 +2646,7 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 #define PLACES ((SHARED - RING_AT) / PLACE_BYTES < 8 ? (SHARED - RING_AT) / PLACE_BYTES : 8)
 static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS && PLACES >= 3, "as reid.h has them");
 
-/* For setmaxnreg: what a block of so many warps has beside the registers that it was launched with. */
+/* Of a thread of either kind, by setmaxnreg: together no more than the block was launched with. */
 #define REGISTERS (WARPS + MORE == 20 ? 104 : WARPS == 12 ? 136 : 152)
 #define MORE_REGISTERS (WARPS + MORE == 20 ? 80 : 104)
 
