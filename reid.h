@@ -106,7 +106,7 @@
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
-                 reid__instance_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
+                 reid__piece_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
                                      the first 64 channels by the mean and variance of its 784 pixels
                  reid__nonlocal_part with -nl, after layer2.2: computes from theta, phi and g, each (28, 28, 1), what
                                      each pixel takes from all 784; NL_2.0.W expands that to (28, 28, 512)
@@ -2719,7 +2719,8 @@ typedef struct reid__op {
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
     reid__element element;       /* of a convolution: see reid__plan_narrow */
-    int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
+    int fused;                   /* only the next operation, a depthwise one, reads its output, and on the CPU computes
+                                    it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
     size_t weight2, bias2;       /* REID__SQUEEZE: the offsets of its second layer */
@@ -3092,14 +3093,15 @@ static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
            tiles >= REID__TILES && 8 * tiles <= op->oh * op->ow;
 }
 
-/* Whether only the next operation, a depthwise one, reads this convolution's output. */
-static int reid__fuses(const reid__plan *p, int index) {
-    const reid__op *op = &p->ops[index];
-    if (op->kind != REID__CONV || op->residual != REID__NONE || op->scale != REID__NONE) return 0;
-    if (op[1].kind != REID__DEPTHWISE || op[1].in != op->out) return 0;
-    for (int i = index + 2; i < p->op_count; i++)
-        if (p->ops[i].in == op->out || p->ops[i].residual == op->out) return 0;
-    return 1;
+/* The only operation that reads this one's output, as its input or residual; NULL if there are several, or none. */
+static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
+    const reid__op *found = NULL;
+    int uses = 0;
+    for (const reid__op *b = p->ops; b < p->ops + p->op_count; b++) {
+        int takes = (b->in == a->out) + (b->residual == a->out);
+        if (takes) found = b, uses += takes;
+    }
+    return uses == 1 ? found : NULL;
 }
 
 #define REID__MAX_NEEDED 6
@@ -3224,8 +3226,11 @@ static int reid__plan_expand(reid__plan *p, const reid__arch *arch, int height, 
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head, const reid__projection *projection) {
     if (!reid__plan_expand(p, arch, height, width, last_stride, head, projection)) return 0;
-    for (int i = 0; i < p->op_count; i++)
-        p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]), p->ops[i].fused = reid__fuses(p, i);
+    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
+        op->winograd = reid__winograd_pays(p, op);
+        op->fused = op->kind == REID__CONV && op->residual == REID__NONE && op->scale == REID__NONE &&
+                    op[1].kind == REID__DEPTHWISE && reid__only_user(p, op) == op + 1;
+    }
     reid__lifetimes(p);
     reid__assign_offsets(p);
     return 1;
@@ -4468,6 +4473,7 @@ static void reid__member_parts(void *task, int index) {
 
 static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
+    if (count < j->parts_m) j->parts_m = (int)count; /* others would wake threads for nothing */
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
     if (j->team) reid__parallel(j->team, reid__member_parts, j, reid__min(j->team->size, j->parts_m * j->parts_n));
     else reid__member_parts(j, 0);
@@ -4823,41 +4829,30 @@ static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Channels in a piece of work, and pieces of an image, or of a pool's bin. */
+/* Channels in a piece of work, and pieces of an image, or of a pool's bin. A squeeze needs all channels. */
 static int reid__piece(const reid__op *op) {
+    if (op->kind == REID__SQUEEZE) return reid__padded(op->oc);
     return op->kind == REID__POOL ? 256 : op->kind == REID__INSTANCE ? 32 : REID__LANES;
 }
 
 static int reid__pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), reid__piece(op)); }
 
-static void reid__pool_part(const reid__job *j, const reid__part *p) {
+/* Pools, squeezes and instance norm: a piece of the channels of a bin, or of an image. */
+static void reid__piece_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
+    const reid__kernels *k = j->net->kernels;
     float step = in->bytes == 1 ? (float)reid__byte_step(in) : 1;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pieces(op);
+    int c = j->net->plan->buffers[op->out].c, bins = op->kind == REID__POOL ? op->oh * op->ow : 1;
     for (ptrdiff_t at = p->from; at < p->to; at++) {
-        int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
-        int first = (int)(at % pieces) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
-        j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), step, bin, j->net->weights,
-                              reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
-    }
-}
-
-static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
-    const reid__op *op = j->op;
-    for (int i = (int)p->from; i < (int)p->to; i++)
-        j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
-                                 j->scratch[p->thread].block, reid__at(j, op->out, i));
-}
-
-static void reid__instance_part(const reid__job *j, const reid__part *p) {
-    const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, pieces = reid__pieces(op);
-    for (ptrdiff_t at = p->from; at < p->to; at++) {
-        int image = (int)(at / pieces), first = (int)(at % pieces) * reid__piece(op);
-        j->net->kernels->instance(op, c, first, reid__min(c, first + reid__piece(op)), reid__at(j, op->in, image),
-                                  op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
-                                  j->net->weights, reid__at(j, op->out, image));
+        int image = (int)(at / reid__pieces(op) / bins), bin = (int)(at / reid__pieces(op) % bins);
+        int first = (int)(at % reid__pieces(op)) * reid__piece(op), last = reid__min(c, first + reid__piece(op));
+        float *from = reid__at(j, op->in, image), *to = reid__at(j, op->out, image) + (ptrdiff_t)bin * c;
+        if (op->kind == REID__POOL) k->pool(op, c, first, last, from, step, bin, j->net->weights, to);
+        else if (op->kind == REID__SQUEEZE) k->squeeze(op, c, from, j->net->weights, j->scratch[p->thread].block, to);
+        else
+            k->instance(op, c, first, last, from, op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
+                        j->net->weights, to);
     }
 }
 
@@ -4919,14 +4914,6 @@ static float reid__tanh(float x) {
     return (float)(v / part);
 }
 
-/* Applies tanh to a head's outputs, on one thread: it takes a thousandth of a network's time. */
-static void reid__tanh_rows(const reid__job *j) {
-    for (int i = 0; i < j->n; i++) {
-        float *row = reid__at(j, j->op->out, i) + j->op->channel;
-        for (int c = 0; c < j->op->oc; c++) row[c] = reid__tanh(row[c]);
-    }
-}
-
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
     int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
@@ -4940,19 +4927,19 @@ static void reid__run_op(reid__job *j) {
         if (reid__is_thin(op)) reid__run_parts(j, reid__thin_part, rows * op->ow, 1);
         else if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
         else reid__run_parts(j, reid__conv_part, rows * op->ow, panels);
-        if (op->act == REID__TANH) reid__tanh_rows(j);
+        for (int i = 0; op->act == REID__TANH && i < j->n; i++) { /* of a head: a thousandth of a network's time */
+            float *row = reid__at(j, op->out, i) + op->channel;
+            for (int c = 0; c < op->oc; c++) row[c] = reid__tanh(row[c]);
+        }
         break;
     case REID__DEPTHWISE:
         reid__depthwise_grid(j);
         reid__run_parts(j, reid__depthwise_part, rows, panels);
         break;
     case REID__MAXPOOL: reid__run_parts(j, reid__maxpool_part, rows, 1); break;
-    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pieces(op), 1); break;
+    case REID__POOL: reid__run_parts(j, reid__piece_part, rows * op->ow * reid__pieces(op), 1); break;
     case REID__SQUEEZE:
-        j->parts_m = j->n;
-        reid__run_parts(j, reid__squeeze_part, j->n, 1);
-        break;
-    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
+    case REID__INSTANCE: reid__run_parts(j, reid__piece_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NONLOCAL: reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * reid__pieces(op), 1); break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -6872,14 +6859,6 @@ static void reid__cache_load(reid__jit *j, reid__program *p) {
     p->block = NULL;
 }
 
-static void reid__cache_store(reid__jit *j, const reid__program *p) {
-    char path[REID__PATH + 40];
-    if (!j->cache[0] || j->cache_warned) return;
-    reid__cache_path(j, p, path);
-    int code = reid__bundle_save(j->mem, path, p, 1, 0);
-    if (code) reid__cache_warn(j, "writing failed", code);
-}
-
 /* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
        reid tiles 1
        sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 pair,64x128 41250
@@ -6965,10 +6944,11 @@ static const char *reid__tiles_read(reid__jit *j) {
 #define REID__PROJECT_ARGUMENTS(P, V, S)                                                                               \
     S(tensor_map, in_map) S(tensor_map, weights_map) S(tensor_map, out_map) /* boxes (128, 64), (BN, 64), (16, BN) */  \
     P(const float, bias) P(const float, factors) P(const value_t, residual) V(int, pixels) V(int, images)
-#define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
+#define REID__DEPTHWISE_ARGUMENTS(P, V, S) /* reid_depthwise and reid_expand, which reads the expansion's input */     \
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
     P(float, sums)              /* (images, tiles, C), over a tile's outputs */                                        \
-    V(int, images)
+    V(int, images) V(int, rows) /* rows: of outputs, of a share of reid_expand */                                      \
+    P(const value_t, expansion) P(const float, expansion_bias) /* weights (C, ROW) of the 1x1 convolution */
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
     P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
@@ -7020,7 +7000,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
-    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
+    X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
     X(linear_arguments, 40, REID__LINEAR_ARGUMENTS) X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS)                \
     X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
@@ -7244,17 +7224,6 @@ static int reid__program_add(reid__jit *j, const reid__program *p) {
     return j->program_count++;
 }
 
-static void reid__program_key(const reid__jit *j, reid__program *p) {
-    reid__digest d;
-    reid__digest_init(&d);
-    /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere must be found. */
-    reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
-    reid__digest_update(&d, p->options, p->length);
-    reid__digest_update(&d, j->contract, strlen(j->contract));
-    reid__digest_update(&d, j->text, strlen(j->text));
-    reid__digest_final(&d, p->key);
-}
-
 static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
     static const char *const before[] = {"reid_contract.h"};
     const char *options[REID__MAX_OPTIONS], *at = p->options, *contract = j->contract;
@@ -7359,8 +7328,15 @@ static int reid__jit_lookup(reid__jit *j) {
     int missing = 0;
     for (int i = 0; i < j->program_count; i++) {
         reid__program *p = &j->programs[i];
+        reid__digest d;
         if (p->cubin) continue;
-        reid__program_key(j, p);
+        reid__digest_init(&d);
+        /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere must be found. */
+        reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
+        reid__digest_update(&d, p->options, p->length);
+        reid__digest_update(&d, j->contract, strlen(j->contract));
+        reid__digest_update(&d, j->text, strlen(j->text));
+        reid__digest_final(&d, p->key);
         if (j->pack) p->cubin = reid__bundle_find(j->pack, j->pack_size, p->key, &p->cubin_size);
         if (!p->cubin && j->cache[0] && j->rtc_version) reid__cache_load(j, p);
         missing += !p->cubin;
@@ -7388,9 +7364,13 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
         reid__compile_all(j, threads);
     }
     for (int i = 0; i < j->program_count && missing; i++) {
+        char path[REID__PATH + 40];
         if (j->programs[i].cubin) continue;
         REID__TRY(reid__program_collect(j, &j->programs[i], e));
-        reid__cache_store(j, &j->programs[i]);
+        if (!j->cache[0] || j->cache_warned) continue;
+        reid__cache_path(j, &j->programs[i], path);
+        int code = reid__bundle_save(j->mem, path, &j->programs[i], 1, 0);
+        if (code) reid__cache_warn(j, "writing failed", code);
     }
     return REID_OK;
 }
@@ -7442,10 +7422,8 @@ static void reid__jit_free(reid__jit *j) {
 #define REID__HEAD_APART 32    /* graphs of batches of this size and more begin behind the stem: reid__view_upload */
 #endif
 #define REID__GPU_ALIGN 256    /* bytes: alignment in device memory */
-#define REID__PICTURE_PIXELS 2 /* room for an uploaded image, in sizes of the network's input */
-#define REID__RESIZE_COLUMNS 64 /* the largest tile of reid_resize, */
-#define REID__RESIZE_LINES 16
-#define REID__RESIZE_SHARED 40960 /* and the bytes of its shared memory */
+#define REID__RESIZE_COLUMNS 64 /* of the largest tile of reid_resize; lines are a quarter */
+#define REID__RESIZE_SHARED 40960 /* bytes of its shared memory */
 #define REID__PACK_EACH 16     /* weights that a thread packs */
 #define REID__FACTORS ((size_t)65536) /* bytes: batch norm's factors for 8192 channels, more than any operation has */
 
@@ -7472,6 +7450,9 @@ typedef enum reid__extra {
     REID__EXTRAS
 } reid__extra;
 
+/* SLICE and so on of reid_expand; zeros if it does not compute the operation. */
+typedef struct reid__expand { int slice, images, rows, warps; } reid__expand;
+
 /* The plan for a GPU, with sizes in bytes instead of floats, and a kernel for each operation. */
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
@@ -7486,12 +7467,13 @@ typedef struct reid__gpu_plan {
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
+    reid__expand expand[REID__MAX_OPS + 1];
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
     size_t arena;                      /* bytes per image */
     size_t parts;                      /* bytes per image for the parts of K of any operation */
     size_t weight[REID__MAX_OPS], bias[REID__MAX_OPS], weight2[REID__MAX_OPS], bias2[REID__MAX_OPS]; /* bytes */
-    size_t weights;                    /* bytes of all */
+    size_t weights, packing;           /* bytes of all; of the largest in FP32, as a loader needs */
     reid__step step[2][REID__MAX_OPS]; /* for small and for large batches */
     reid__step extra[REID__EXTRAS];
 } reid__gpu_plan;
@@ -7606,6 +7588,7 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     n += reid__touch(&out[n], first->in, reid__gpu_read(g, first));
     if (op->kind == REID__NORMALISE) return n; /* its output is not in a buffer of the plan */
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
+    if (g->expand[index].slice) n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
     if (op->scale != REID__NONE) n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
@@ -7694,17 +7677,6 @@ static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* The only operation that reads this one's output, as its input or residual; NULL if there are several, or none. */
-static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
-    const reid__op *found = NULL;
-    int uses = 0;
-    for (const reid__op *b = p->ops; b < p->ops + p->op_count; b++) {
-        int takes = (b->in == a->out) + (b->residual == a->out);
-        if (takes) found = b, uses += takes;
-    }
-    return uses == 1 ? found : NULL;
-}
-
 /* The index of reid__only_user, if it is a 1x1 convolution that reads the output as its input (or, if `adds`, as its
    residual), and no shortcut is fused into it yet; else REID__NONE. */
 static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
@@ -7753,13 +7725,13 @@ static size_t reid__gpu_place(size_t *end, size_t bytes) {
 
 static void reid__gpu_weights(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
-    g->weights = 0;
+    g->weights = g->packing = 0;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
-        size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV)
-            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__in_bytes(op) ? 1 : g->half ? 2 : 4);
+        size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c, matrix = 0, second = 0;
+        size_t depth = (size_t)reid__gpu_depth(g, op), value = op->kind == REID__CONV && g->half ? 2 : 4;
+        if (reid__in_bytes(op)) value = 1;
+        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * value;
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
@@ -7767,6 +7739,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->normed) matrix = oc * sizeof(float);
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
+        if (g->packing < matrix / value * 4) g->packing = reid__gpu_aligned(matrix / value * 4);
         if (g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
             g->weight[i] = reid__gpu_place(&g->weights, matrix);
         if (g->fused_shortcut[i] != REID__NONE)
@@ -8092,6 +8065,42 @@ static unsigned reid__instance_shared(const reid__gpu_plan *g, const reid__op *o
     return kept <= (g->wgmma ? REID__SHARED_HALF : 49152) ? (unsigned)kept : 4096;
 }
 
+/* Decides whether reid_expand computes a depthwise convolution of large batches: by the channels, images and rows which
+   leave the fewest threads and pixels idle, if the ring has room for three places, counted generously. Windows of 5x5
+   with stride 1 would gain nothing: their time is that of their sums. */
+static void reid__expand_init(reid__gpu_plan *g, int index) {
+    const reid__op *op = &g->plan->ops[index], *first = op - 1;
+    if (index == 0 || !first->fused || !reid__takes_project(g, first) || op->act != first->act) return;
+    if (op->kh > 3 && op->stride == 1) return;
+    int cols = reid__sum_tiles_of(op).cols, strips = reid__ceil_div(op->ow, cols), c = g->plan->buffers[op->in].c;
+    int columns = strips * cols * op->stride + op->kw, fixed = c * (g->plan->buffers[first->in].c * 2 + 24) + 128;
+    double best = 0;
+    for (int slice = c; slice >= 16; slice -= 8)
+        for (int k = 0; k < 8 && c % slice == 0; k++) { /* one or two images, one to four rows */
+            int images = k / 4 + 1, rows = k % 4 + 1, threads = images * strips * slice / 2, pixels = rows * op->iw;
+            int warps = reid__round_up(threads, 128) / 32, row = columns * (slice * 2 + 16) + strips * 112;
+            double used = threads / 32.0 / warps * pixels / reid__round_up(pixels, 16);
+            const reid__expand x = {slice, images, rows, warps};
+            if (warps < 8 || warps > 12 || used <= best) continue;
+            if (fixed + 3 * images * rows * row <= REID__SHARED_ALL) g->expand[index] = x, best = used;
+        }
+}
+
+/* The operation whose launch computes operation `index`: itself, or a later one. */
+static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
+    int into = large && g->expand[index + 1].slice ? index + 1 : g->fused_into[index];
+    return into == REID__NONE ? index : into;
+}
+
+static void reid__expand_step(const reid__gpu_plan *g, int index, reid__program *p, reid__step *s) {
+    const reid__expand *x = &g->expand[index];
+    int ic = g->plan->buffers[g->plan->ops[index - 1].in].c, row = reid__gpu_row(g, index - 1);
+    int more = x->warps == 12 && (ic > 32 || g->plan->ops[index].kh > 3) ? 4 : 8; /* registers for inputs or windows */
+    s->function = "reid_expand", s->threads = (unsigned)(x->warps + more) * 32, s->shared = REID__SHARED_ALL;
+    reid__option(p, "-DEXPAND -DIC=%d -DROW=%d -DSHARED=%d -DSLICE=%d -DIMAGES=%d -DROWS=%d -DWARPS=%d -DMORE=%d", ic,
+                 row, REID__SHARED_ALL, x->slice, x->images, x->rows, x->warps, more);
+}
+
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
 static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
     const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
@@ -8142,6 +8151,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         s->threads = large ? 128 : 256, s->shared = (unsigned)((op->kh * op->kw + t.rows * t.cols) * s->bn * 16);
         reid__option(p, "-DACT=%d -DCOLS=%d -DTILE_H=%d %s=%d", (int)op->act, t.cols, t.rows,
                      large ? "-DSLIDE" : "-DSPREAD", large ? t.slide : s->bn);
+        if (large && g->expand[index].slice) reid__expand_step(g, index, p, s);
     } else if (op->kind == REID__POOL) {
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
@@ -8185,7 +8195,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
-/* Adds a network's programs for one chip: for each operation one for small batches and, if needed, one for large. */
+/* Adds a network's programs for one chip: for each operation one for small batches and, if needed, those for large. */
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
@@ -8195,9 +8205,9 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__program p;
             memset(&p, 0, sizeof p);
             if (op->kind == REID__NORMALISE) continue; /* REID__EXTRA_UNIT: after both passes of a flip */
-            if (g->fused_into[i] != REID__NONE) {
-                snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
-                         plan->ops[g->fused_into[i]].name);
+            int by = reid__launch_of_op(g, i, large);
+            if (by != i) {
+                snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s", plan->ops[by].name);
                 continue;
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
@@ -8224,7 +8234,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     const reid__op *op = &g->plan->ops[index];
     const int touched[2] = {op->in, op->out};
     info->kernel = g->step[large][index].label;
-    info->computed_by = g->fused_into[index] == REID__NONE ? index : g->fused_into[index];
+    info->computed_by = reid__launch_of_op(g, index, large);
     for (int i = 0; i < 2; i++) {
         int64_t each = g->int8 ? 4 : 2, per = g->pixels_per_sum[touched[i]];
         int64_t values = (int64_t)g->plan->buffers[touched[i]].floats * (g->int8 ? 4 : 1);
@@ -8261,6 +8271,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
+    for (int i = 0; i < plan->op_count; i++) reid__expand_init(g, i);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
     REID_ASSERT(reid__gpu_plan_is_sound(g));
@@ -8382,19 +8393,14 @@ static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each 
 static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
 static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
 
-/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Outside it are zeros. */
-static int reid__map_boxes(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
-                           int columns, int box, int width, int swizzle) {
+/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Outside it are zeros. swizzled:
+   pieces of the boxes' rows, of 128 or 64 bytes, are exchanged as wgmma reads them. */
+static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
+                            int columns, int box, int width, int swizzled) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
     const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0, swizzle,
-                                    REID__MAP_L2_256, 0);
-}
-
-/* The same with the swizzle of the boxes' width, 128 or 64 bytes. */
-static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
-                            int columns, int box, int width) {
-    return reid__map_boxes(cu, map, address, value, rows, columns, box, width, reid__map_swizzle(value * width));
+    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0,
+                                    swizzled ? reid__map_swizzle(value * width) : 0, REID__MAP_L2_256, 0);
 }
 
 /* Maps the inputs of a convolution: boxes of `box` output pixels, for one position of the window, by a slice. */
@@ -8411,17 +8417,18 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
     const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
     if (op->kh * op->kw * op->stride == 1)
-        return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width);
+        return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width, 1);
     return cu->TensorMapEncodeIm2col(map, reid__map_type(value), 4, address, sizes, strides, lower, upper,
                                      (unsigned)width, (unsigned)box, steps, 0, reid__map_swizzle(value * width),
                                      REID__MAP_L2_256, 0);
 }
 
-/* Pooled rows that a warpgroup of the stem takes at a time, so that the busiest does least. Never changes the bits. */
-static int reid__strip_rows(int images, int rows, int warpgroups) {
+/* Pooled rows that a warpgroup of the stem takes at a time, so that the busiest does least; or, for blocks of
+   reid_expand, rows of sum tiles. Never changes the bits. */
+static int reid__strip_rows(int images, int rows, int workers) {
     int best = 1, least = INT_MAX;
     for (int strip = 1; strip <= rows; strip++) {
-        int busiest = reid__ceil_div(images * reid__ceil_div(rows, strip), warpgroups) * (2 * strip + 1);
+        int busiest = reid__ceil_div(images * reid__ceil_div(rows, strip), workers) * (2 * strip + 1);
         if (busiest < least) best = strip, least = busiest;
     }
     return best;
@@ -8447,16 +8454,16 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     a->out = l->buffer[op->out], a->full = l->full, a->pixels = n * begin->oh * begin->ow;
     if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
-                                depth);
+                                depth, 1);
     if (code || stem) return code;
     if (p->pixels_per_sum[op->out] == 1)
-        code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot);
+        code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot, 1);
     if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
     if (!code && first != index)
-        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth);
+        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth, 1);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &p->plan->ops[with], n, s->bm, &a->more_map);
     if (!code && a->residual)
-        code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot);
+        code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot, 1);
     return code;
 }
 
@@ -8485,15 +8492,16 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     const reid__driver *cu = &g->device.cu;
     const reid__op *op = &g->plan.plan->ops[index];
     int oc = reid__padded(op->oc), ic = g->plan.plan->buffers[op->in].c, pixels = n * op->oh * op->ow;
+    int row = reid__gpu_row(&g->plan, index);
     reid__address weights = g->weights + g->plan.weight[index];
     reid__project_arguments a;
     memset(&a, 0, sizeof a);
     a.bias = g->weights + g->plan.bias[index], a.pixels = pixels, a.images = n;
     if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
     if (op->residual != REID__NONE) a.residual = l->buffer[op->residual];
-    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, pixels, ic, s->bm, 64);
-    if (!code) code = reid__map_matrix(cu, &a.weights_map, weights, 2, oc, reid__gpu_row(&g->plan, index), s->bn, 64);
-    if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, pixels, oc, 16, s->bn, 0);
+    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, pixels, ic, s->bm, 64, 1);
+    if (!code) code = reid__map_matrix(cu, &a.weights_map, weights, 2, oc, row, s->bn, 64, 1);
+    if (!code) code = reid__map_matrix(cu, &a.out_map, l->buffer[op->out], 2, pixels, oc, 16, s->bn, 0);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t tiles = reid__blocks(pixels, s->bm) * reid__blocks(oc, s->bn);
     int64_t most = (int64_t)g->device.multiprocessors * (s->shared <= REID__SHARED_HALF ? 2 : 1); /* LIGHT */
@@ -8531,18 +8539,18 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
-    const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
-    if (op->kind == REID__NORMALISE || g->plan.fused_into[index] != REID__NONE) return REID_OK;
+    int large = n >= REID__LARGE, c = p->buffers[op->out].c, pixels = n * op->oh * op->ow;
+    const reid__step *s = &g->plan.step[large][index];
+    if (op->kind == REID__NORMALISE || reid__launch_of_op(&g->plan, index, large) != index) return REID_OK;
     if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
-    if (n >= REID__LARGE && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);
+    if (large && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);
     if (op->kind == REID__CONV) return reid__gpu_run_conv(g, l, index, s, n, e);
     reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
     reid__address b2 = g->weights + g->plan.bias2[index], sums = op->sums == REID__NONE ? 0 : l->buffer[op->sums];
-    int c = p->buffers[op->out].c, pixels = n * op->oh * op->ow;
     float byte_step = g->plan.int8 ? (float)reid__byte_step(&p->buffers[op->in]) : 1;
-    reid__depthwise_arguments depthwise = {in, w, b, out, sums, n};
+    reid__depthwise_arguments depthwise = {in, w, b, out, sums, n, 0, 0, 0};
     reid__maxpool_arguments maxpool = {in, out, pixels};
     reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out, n};
     reid__pool_arguments pool = {in, out, w, b, w2, pixels, byte_step};
@@ -8557,6 +8565,14 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         const reid__sum_tiles t = reid__sum_tiles_of(op);
         int64_t threads = (int64_t)n * reid__ceil_div(op->ow, t.cols) * reid__ceil_div(op->oh, t.slide) * c / 2;
         x = s->bn ? (int64_t)n * t.count * reid__ceil_div(c / 4, s->bn) : reid__blocks(threads, 128);
+        const reid__expand *of = &g->plan.expand[index];
+        if (large && of->slice) {
+            int shares = reid__ceil_div(n, of->images) * (c / of->slice); /* of all rows */
+            x = g->device.multiprocessors, depthwise.in = l->buffer[op[-1].in];
+            depthwise.rows = t.rows * reid__strip_rows(shares, reid__ceil_div(op->oh, t.rows), (int)x);
+            depthwise.expansion = g->weights + g->plan.weight[index - 1];
+            depthwise.expansion_bias = g->weights + g->plan.bias[index - 1];
+        }
     }
     if (op->kind == REID__SQUEEZE) x = reid__blocks(n, s->bn) * reid__max(s->split, 1);
     if (op->kind == REID__INSTANCE || joins) x = (int64_t)n * c / REID__LANES;
@@ -8752,18 +8768,6 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
-/* Bytes of the largest reid__gpu_loader.raw. */
-static size_t reid__gpu_raw_bytes(const reid__plan *p) {
-    size_t most = 0;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int inputs = op->kind == REID__CONV || op->kind == REID__LINEAR ? op->ic : reid__max(op->hidden, 1);
-        size_t bytes = 4 * (size_t)op->oc * (size_t)op->kh * (size_t)op->kw * (size_t)inputs;
-        if (bytes > most) most = bytes;
-    }
-    return reid__gpu_aligned(most);
-}
-
 /* --- lanes --- */
 #ifndef REID__PIECE /* a test makes each piece of memory a block of its own, so that overruns are noticed */
 #define REID__PIECE(piece, bytes) (piece)
@@ -8786,8 +8790,7 @@ static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float), used = 0;
     size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch;
     size_t view = (size_t)g->plan->height * (size_t)g->plan->width * 3 * batch;
-    gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture));
-    gpu->staging += reid__gpu_aligned(view * REID__PICTURE_PIXELS);
+    gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + reid__gpu_aligned(2 * view);
     size_t arena = reid__gpu_place(&used, room);
     for (int i = 0; i < g->plan->buffer_count; i++) {
         REID_ASSERT((g->offset[i] + g->size[i]) * batch <= room);
@@ -8903,14 +8906,13 @@ static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
 
 /* Chooses a tile of reid_resize that fits in its shared memory, as the kernel divides it. Returns whether one does. */
 static int reid__resize_tile(reid__gpu_picture *p) {
-    p->columns = REID__RESIZE_COLUMNS, p->lines = REID__RESIZE_LINES;
-    for (;;) {
+    for (p->columns = REID__RESIZE_COLUMNS; p->columns > 0; p->columns /= 2) {
+        p->lines = reid__max(p->columns / 4, 1);
         int rows = reid__min(p->y.most + (int)((p->lines - 1) * p->y.scale) + 2, p->y.source);
         int bytes = (8 + 4 * p->x.most + 3 * rows) * p->columns + (8 + 4 * p->y.most) * p->lines;
-        if (bytes <= REID__RESIZE_SHARED || p->columns == 1) return bytes <= REID__RESIZE_SHARED;
-        if (4 * p->lines > p->columns && p->lines > 1) p->lines /= 2;
-        else p->columns /= 2;
+        if (bytes <= REID__RESIZE_SHARED) return 1;
     }
+    return 0;
 }
 
 /* Places image i. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
@@ -8957,8 +8959,7 @@ static void reid__picture_part(void *task, int index) {
 }
 
 static void reid__slot_place(reid__filling *f) {
-    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
-    f->read = 0, f->resized = 0;
+    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture)), f->read = 0, f->resized = 0;
     for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
@@ -8972,7 +8973,7 @@ static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
 static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, const reid__filling *f, int flip, reid_error *e) {
     int height = g->plan.plan->height, width = g->plan.plan->width;
     reid__resize_arguments a = {f->slot->staging, f->slot->staging, l->view, width, height, flip};
-    int tiles = reid__ceil_div(width, REID__RESIZE_COLUMNS) * reid__ceil_div(height, REID__RESIZE_LINES);
+    int tiles = reid__ceil_div(width, REID__RESIZE_COLUMNS) * reid__ceil_div(height, REID__RESIZE_COLUMNS / 4);
     return reid__launch(g, &g->plan.extra[REID__EXTRA_RESIZE], tiles, f->count, l->stream, &a, e);
 }
 
@@ -9988,9 +9989,9 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
     REID__TRY(reid__gpu_enter(&s->device, e));
     int value = s->bytes ? 1 : 2, box = 128 / value;
-    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, value, rows, depth, 128, box);
+    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, value, rows, depth, 128, box, 1);
     if (s->hopper && !code)
-        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, panels * width, depth, width, box);
+        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, panels * width, depth, width, box, 1);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->queries, 0, panels * width, 1, s->stream, &a);
     if (!code) code = reid__launch_kernel(cu, &s->products, 0, (int64_t)blocks * panels, 1, s->stream, &a);
@@ -11407,9 +11408,9 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
-    if (element == REID__ELEMENT_INT8) /* whole numbers, so that padding is up to half a level off */
-        for (int i = 0; i < 3 * 256; i++)
-            ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
+    /* The input of INT8 is whole numbers, levels minus reid__mean_level, so padding is up to half a level off. */
+    for (int i = 0; i < 3 * 256 && element == REID__ELEMENT_INT8; i++)
+        ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
@@ -11647,7 +11648,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
     size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
     fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights + reid__fallback_bytes(ctx);
-    fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
+    fixed += (size_t)b->loader_count * (g->plan.packing + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_cut(g, &g->lanes[0]);
         need = fixed + lanes * (g->lane_device + g->lane_pinned);
@@ -11661,16 +11662,15 @@ static reid_result reid__gpu_batch(reid__build *b) {
 static reid_result reid__gpu_weights_begin(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
-    size_t each = reid__gpu_raw_bytes(b->ctx->plan) + REID__FACTORS;
     const reid__prep *prep = b->ctx->prep;
     int code = cu->MemAlloc(&g->weights, g->plan.weights + sizeof prep->lut);
     if (code) g->weights = 0;
-    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * each);
+    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * (g->plan.packing + REID__FACTORS));
     g->lut = g->weights + g->plan.weights;
     for (int i = 0; i < b->loader_count && !code; i++) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
         l->g = g, l->from = &b->loaders[i];
-        l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
+        l->factors = b->gpu_raw + (size_t)i * (g->plan.packing + REID__FACTORS), l->raw = l->factors + REID__FACTORS;
         code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     }
     void *stream = b->gpu_loaders[0].stream;

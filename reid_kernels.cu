@@ -7,8 +7,8 @@
    Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
    With VALUE_BF16, read bf16 wherever a name or comment says f16, FP16 or half: the kernels are the same, sums fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
-   One -D chooses a program: a kernel's name in capitals; REID_SEARCH chooses the three of a search, and a convolution
-   with APART includes reid_join.
+   One -D chooses a program: a kernel's name in capitals; REID_SEARCH chooses the three of a search, REID_DEPTHWISE with
+   EXPAND is reid_expand, and a convolution with APART includes reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
@@ -24,6 +24,7 @@
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW / value | 128, 256   | see there
+   reid_expand      | a 1x1 convolution and that one on Hopper | in + out, both            | 512, 640   | see there
    reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
@@ -60,6 +61,7 @@
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
+   reid_expand      | reid_depthwise's with SLIDE, EXPAND IC ROW SHARED SLICE IMAGES ROWS WARPS MORE
    reid_squeeze     | C CHANNELS HIDDEN OH OW TILES IMAGES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
    reid_pool        | those, PER GEM NORM
@@ -273,7 +275,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 #endif
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(HOPPER) /* sm_90a */
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(EXPAND) || defined(HOPPER) /* sm_90a */
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -516,7 +518,7 @@ struct __align__(128) tensor_map {
 };
 static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
 
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(HOPPER)
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(EXPAND) || defined(HOPPER)
 /* A place in a ring and the parity of its mbarriers' phase. */
 template <int places> struct cursor {
     int at = 0;
@@ -2406,10 +2408,8 @@ STRUCT(depthwise_arguments);
 #define STRIPS ((OW + COLS - 1) / COLS)
 #define TILES_Y ((OH + TILE_H - 1) / TILE_H)
 
-/* Two sums, not fused with an activation's product, because only one of the two kernels could do that. */
-DEVICE float2 add2(float2 a, float2 b) { return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y)); }
-
 #if SPREAD
+/* Sums, not fused with an activation's product, because only some of the kernels could do that. */
 DEVICE float4 add4(float4 a, float4 b) {
     return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
 }
@@ -2468,12 +2468,9 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 }
 #else
 #define PAIRS (C / 2)
-#define CHUNKS ((OH + SLIDE - 1) / SLIDE) /* that threads have of a strip */
 #define NEEDED ((COLS - 1) * STRIDE + KW) /* inputs of a row */
 #define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
 #define PERIOD (FLIGHT * STRIDE)
-/* As many as fit without putting registers into memory. */
-#define BLOCKS_ASKED_FOR (sizeof(value_t) == 4 ? 2 : KH == 3 ? 5 - STRIDE : STRIDE == 1 && COLS <= 4 ? 3 : 2)
 
 /* Two neighbouring channels in memory. */
 #ifdef VALUE_F16
@@ -2488,12 +2485,93 @@ DEVICE float2 wide(pair_t v) { return v; }
 DEVICE pair_t narrow(float2 v) { return v; }
 #endif
 
+/* Sums, not fused with an activation's product, because only some of the kernels could do that. */
+DEVICE float2 add2(float2 a, float2 b) {
+    return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y));
+}
+
+/* The outputs of a thread: two channels of a strip, from row `top` to before row `end`. */
 struct strip {
-    const pair_t *next;  /* the row to load next, at the strip's first input */
-    int y;               /* its number */
-    unsigned inside;     /* bit i: input i of a row is in the image */
+    int top, end, columns; /* columns: that exist, at least 1 */
+    bool stored;           /* else it repeats another thread's work */
+    pair_t *out;           /* the next row of outputs */
+    float2 *sums;          /* the next tile's */
+    float2 bias, total, w[KH * KW], acc[FLIGHT][COLS];
+
+    /* The last row of inputs that the outputs need, counted from the first. */
+    DEVICE int last() const { return (end - 1 - top) * STRIDE + KH - 1; }
+
+    /* Sets all but the rows and `stored`, for columns from `left` on. */
+    DEVICE void begin(const depthwise_arguments &a, int image, int left, int pair) {
+        const int tile = (image * TILES_Y + top / TILE_H) * STRIPS + left / COLS;
+        columns = OW - left, bias = ((const float2 *)a.bias)[pair], total = make_float2(0, 0);
+#pragma unroll
+        for (int i = 0; i < KH * KW; i++) w[i] = ((const float2 *)a.weights)[i * PAIRS + pair];
+        out = (pair_t *)a.out + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
+        sums = (float2 *)a.sums + (long long)tile * PAIRS + pair;
+    }
+
+    /* Begins the outputs whose windows begin with row i of a period. */
+    DEVICE void begin_row(int i) {
+#pragma unroll
+        for (int x = 0; x < COLS && i % STRIDE == 0; x++) acc[i / STRIDE][x] = bias;
+    }
+
+    /* Adds row i of a period to all outputs whose windows it is in. */
+    DEVICE void add_row(int i, const float2 *v) {
+#pragma unroll
+        for (int slot = 0; slot < FLIGHT; slot++) {
+            const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
+#pragma unroll
+            for (int x = 0; x < COLS && ky < KH; x++)
+#pragma unroll
+                for (int kx = 0; kx < KW; kx++) {
+                    float2 input = v[x * STRIDE + kx], k = w[ky * KW + kx], &sum = acc[slot][x];
+                    sum = make_float2(fmaf(input.x, k.x, sum.x), fmaf(input.y, k.y, sum.y));
+                }
+        }
+    }
+
+    /* Stores a row of outputs. Returns its sum. */
+    DEVICE float2 store(int slot) const {
+        float2 sum = make_float2(0, 0);
+#pragma unroll
+        for (int i = 0; i < COLS; i++) {
+            if (OW % COLS && i >= columns) continue;
+            float2 v = make_float2(act(acc[slot][i].x), act(acc[slot][i].y));
+            sum = add2(sum, v);
+            if (stored) out[i * PAIRS] = narrow(v);
+        }
+        return sum;
+    }
+
+    /* Stores the outputs whose windows end with row base + i, and the sum of a tile that they complete. */
+    DEVICE void end_row(int base, int i) {
+#pragma unroll
+        for (int slot = 0; slot < FLIGHT; slot++) {
+            const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
+            if (ky != KH - 1 || base + i < KH - 1) continue;
+            const int y = top + (base + i - ky) / STRIDE; /* of the output */
+            total = add2(total, store(slot));
+            out += OW * PAIRS;
+            if ((y + 1) % TILE_H && y + 1 < end) continue;
+            if (stored) *sums = total;
+            sums += STRIPS * PAIRS, total = make_float2(0, 0);
+        }
+    }
+};
+
+#ifndef EXPAND
+#define CHUNKS ((OH + SLIDE - 1) / SLIDE) /* that threads have of a strip */
+/* As many as fit without putting registers into memory. */
+#define BLOCKS_ASKED_FOR (sizeof(value_t) == 4 ? 2 : KH == 3 ? 5 - STRIDE : STRIDE == 1 && COLS <= 4 ? 3 : 2)
+
+/* The inputs of a strip: a row that is on its way. */
+struct row_of_inputs {
+    const pair_t *next; /* the row to load next, at the strip's first input */
+    int y;              /* its number */
+    unsigned inside;    /* bit i: input i of a row is in the image */
     pair_t raw[NEEDED];
-    float2 w[KH * KW], acc[FLIGHT][COLS];
 
     DEVICE void load() {
         const bool there = y >= 0 && y < IH;
@@ -2504,34 +2582,6 @@ struct strip {
         }
         next += IW * PAIRS, y++;
     }
-
-    DEVICE void begin(int slot, float2 bias) {
-#pragma unroll
-        for (int i = 0; i < COLS; i++) acc[slot][i] = bias;
-    }
-
-    /* Adds the loaded row, which is row `ky` of the windows of a slot's outputs. */
-    DEVICE void add(int slot, int ky, const float2 *v) {
-#pragma unroll
-        for (int i = 0; i < COLS; i++)
-#pragma unroll
-            for (int kx = 0; kx < KW; kx++) {
-                float2 x = v[i * STRIDE + kx], k = w[ky * KW + kx], &sum = acc[slot][i];
-                sum = make_float2(fmaf(x.x, k.x, sum.x), fmaf(x.y, k.y, sum.y));
-            }
-    }
-
-    /* Stores a row of outputs. Returns its sum. */
-    DEVICE float2 store(int slot, pair_t *out, int columns) const {
-        float2 total = make_float2(0, 0);
-#pragma unroll
-        for (int i = 0; i < COLS; i++) {
-            if (OW % COLS && i >= columns) continue;
-            float2 v = make_float2(act(acc[slot][i].x), act(acc[slot][i].y));
-            out[i * PAIRS] = narrow(v), total = add2(total, v);
-        }
-        return total;
-    }
 };
 
 extern "C" __global__ void __launch_bounds__(128, BLOCKS_ASKED_FOR)
@@ -2539,51 +2589,269 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     let_next_begin();
     const unsigned long long thread = thread_index();
     const int pair = (int)(thread % PAIRS), place = (int)(thread / PAIRS), left = place % STRIPS * COLS;
-    const int image = place / (STRIPS * CHUNKS), top = place / STRIPS % CHUNKS * SLIDE, end = min(top + SLIDE, OH);
+    const int image = place / (STRIPS * CHUNKS), top = place / STRIPS % CHUNKS * SLIDE;
     if (image >= a.images) return;
-    const int x0 = left * STRIDE - PAD_X, y0 = top * STRIDE - PAD_Y, last = (end - 1 - top) * STRIDE + KH - 1;
-    const float2 bias = ((const float2 *)a.bias)[pair];
-    strip s = {(const pair_t *)a.in + ((long long)image * IH * IW + y0 * IW + x0) * PAIRS + pair, y0, 0, {}, {}, {}};
+    const int x0 = left * STRIDE - PAD_X, y0 = top * STRIDE - PAD_Y;
+    strip s;
+    s.top = top, s.end = min(top + SLIDE, OH), s.stored = true;
+    s.begin(a, image, left, pair);
+    row_of_inputs in = {(const pair_t *)a.in + ((long long)image * IH * IW + y0 * IW + x0) * PAIRS + pair, y0, 0, {}};
 #pragma unroll
-    for (int i = 0; i < KH * KW; i++) s.w[i] = ((const float2 *)a.weights)[i * PAIRS + pair];
-#pragma unroll
-    for (int i = 0; i < NEEDED; i++) s.inside |= (unsigned)(x0 + i >= 0 && x0 + i < IW) << i;
-    pair_t *out = (pair_t *)a.out + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
-    const int tile = (image * TILES_Y + top / TILE_H) * STRIPS + left / COLS;
-    float2 *sums = (float2 *)a.sums + (long long)tile * PAIRS + pair;
-    float2 total = make_float2(0, 0);
+    for (int i = 0; i < NEEDED; i++) in.inside |= (unsigned)(x0 + i >= 0 && x0 + i < IW) << i;
+    const int last = s.last();
     wait_for_last();
-    s.load();
+    in.load();
 #pragma unroll 1
     for (int base = 0; base <= last; base += PERIOD) {
 #pragma unroll
         for (int i = 0; i < PERIOD; i++) { /* row base + i of the chunk's inputs */
             if (base + i > last) break;
-            if (i % STRIDE == 0) s.begin(i / STRIDE, bias);
+            s.begin_row(i);
             float2 v[NEEDED];
 #pragma unroll
-            for (int k = 0; k < NEEDED; k++) v[k] = wide(s.raw[k]);
+            for (int k = 0; k < NEEDED; k++) v[k] = wide(in.raw[k]);
             const bool there = y0 + base + i >= 0 && y0 + base + i < IH; /* else all zeros */
-            s.load();
-#pragma unroll
-            for (int slot = 0; slot < FLIGHT; slot++) {
-                const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
-                if (ky < KH && there) s.add(slot, ky, v);
-            }
-#pragma unroll
-            for (int slot = 0; slot < FLIGHT; slot++) {
-                const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
-                if (ky != KH - 1 || base + i < KH - 1) continue;
-                const int y = top + (base + i - ky) / STRIDE; /* of the output */
-                total = add2(total, s.store(slot, out, OW - left));
-                out += OW * PAIRS;
-                if ((y + 1) % TILE_H && y + 1 < end) continue;
-                *sums = total, sums += STRIPS * PAIRS, total = make_float2(0, 0);
-            }
+            in.load();
+            if (there) s.add_row(i, v);
+            s.end_row(base, i);
         }
     }
 }
 #endif
+#endif
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   A depthwise convolution of large batches on Hopper, together with the 1x1 convolution of fewer than 64 channels
+   before it, whose outputs, several times as many as its inputs, never leave the chip. A share of the work is SLICE of
+   the C channels, of some rows of outputs, of IMAGES images; a block takes one share after the other. It has two kinds
+   of warps, which work at the same time:
+
+       MORE warps, each with 16 pixels    inputs, from memory while the 16 before are multiplied -> registers
+                                          times resident weights, activated                      -> a place of the ring
+       WARPS warps, whose threads have    a row of the ring, as the row `v` of reid_depthwise    -> sums
+       a strip and two channels           activated sums, as there                               -> memory
+
+   A place of the ring has ROWS rows of inputs of each image, from the left pixel to the right, with the zeros beside
+   them that windows need. Rows above and below the image are left out. A place is full when all its GROUPS of 16 pixels
+   have come, and empty when all warps that add have read it:
+
+       row      | 0 x x x x x x x gap x x x x x x x x gap x 0 |    x: SLICE channels of a pixel, PIXEL_BYTES apart
+                  strip 0             strip 1             ...      strips begin STEP_X pixels and a gap apart
+
+   PIXEL_BYTES are an odd multiple of 16, so that eight pixels are stored to different banks. Gaps place strips as far
+   apart as if each strip's pairs of channels followed those of the strip before, modulo the banks, so that no two
+   threads of a warp load from the same bank. Rows of weights are an odd multiple of 16 bytes apart, too, for ldmatrix.
+
+   The bits are those of the two convolutions. Shared memory, in this order: weights (C, IC); biases, each pair twice,
+   as sums begin; mbarriers; the ring.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef EXPAND
+#define MEMBERS (SLICE / 2)            /* threads of a strip */
+#define BUSY ((IMAGES * STRIPS * MEMBERS + 31) / 32) /* of WARPS */
+#define STEPS (IC / 16)
+#define GROUPS ((ROWS * IW + 15) / 16) /* of an image */
+#define STEP_X (COLS * STRIDE)
+#define COLUMNS ((STRIPS - 1) * STEP_X + NEEDED)
+#define PIXEL_BYTES (SLICE * 2 + (SLICE / 8 % 2 ? 0 : 16))
+#define GAP ((SLICE * 2 + 128 - STEP_X * PIXEL_BYTES % 128) % 128)
+#define AT_X(x) ((x) * PIXEL_BYTES + (x) / STEP_X * GAP) /* bytes to column x of a row */
+#define ROW_BYTES (AT_X(COLUMNS - 1) + PIXEL_BYTES)
+#define PLACE_BYTES (IMAGES * ROWS * ROW_BYTES)
+#define WEIGHT_BYTES (IC * 2 + 16)
+#define BIAS_AT (C * WEIGHT_BYTES)
+#define BARRIERS_AT (BIAS_AT + C * 8)
+#define RING_AT (BARRIERS_AT + 128)
+#define PLACES ((SHARED - RING_AT) / PLACE_BYTES < 8 ? (SHARED - RING_AT) / PLACE_BYTES : 8)
+static_assert(C % SLICE == 0 && SLICE % 8 == 0 && IC % 16 == 0 && BUSY <= WARPS && PLACES >= 3, "as reid.h has them");
+
+/* Of a thread of either kind, by setmaxnreg: together no more than the block was launched with. */
+#define REGISTERS (WARPS + MORE == 20 ? 104 : WARPS == 12 ? 136 : 152)
+#define MORE_REGISTERS (WARPS + MORE == 20 ? 80 : 104)
+
+DEVICE unsigned full_barrier(int place) { return reid_shared_address(shared) + BARRIERS_AT + place * 8; }
+DEVICE unsigned empty_barrier(int place) { return full_barrier(8 + place); }
+
+/* A share: channels from `channel` on, images from `image` on, rows of outputs from `top` to before `end`, which need
+   the rows `first` to `last` of the image. */
+struct share {
+    int channel, image, top, end, first, last;
+    DEVICE share(int number, int rows) {
+        const int chunks = (OH + rows - 1) / rows, of_image = C / SLICE * chunks;
+        channel = number % (C / SLICE) * SLICE, image = number / of_image * IMAGES;
+        top = number / (C / SLICE) % chunks * rows, end = min(top + rows, OH);
+        first = max(top * STRIDE - PAD_Y, 0), last = min((end - 1) * STRIDE - PAD_Y + KH - 1, IH - 1);
+    }
+};
+
+/* A group of sixteen pixels: of an image's ROWS rows from `row` on, for a place of the ring. */
+struct sixteen {
+    int number; /* of the share */
+    share s;
+    int row, group; /* group: of the first image, then of the second */
+    cursor<PLACES> place;
+
+    /* Goes on by so many groups, perhaps to the next places and shares. */
+    DEVICE void advance(int by, int rows) {
+        for (group += by; group >= IMAGES * GROUPS; group -= IMAGES * GROUPS) {
+            place.advance(1), row += ROWS;
+            if (row <= s.last) continue;
+            number += gridDim.x, s = share(number, rows), row = s.first;
+        }
+    }
+
+    /* The number of pixel i in those rows, and how many these are: less at the end of a share. */
+    DEVICE int pixel(int i) const { return group % GROUPS * 16 + i; }
+    DEVICE int pixels() const { return min(s.last + 1 - row, ROWS) * IW; }
+
+    /* Loads a lane's inputs, as mma.m16n8k16 has them. Pixels beyond the last repeat it, and are not stored. */
+    DEVICE void load(const depthwise_arguments &a, unsigned *r) const {
+        const int lane = threadIdx.x % 32, image = min(s.image + group / GROUPS, a.images - 1);
+        const value_t *from = a.in + ((long long)image * IH + row) * (IW * IC) + lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < 4 * STEPS; i++) {
+            const int p = min(pixel(lane / 4 + i % 2 * 8), pixels() - 1);
+            r[i] = *(const unsigned *)(from + p * IC + i / 2 * 8);
+        }
+    }
+
+    /* Multiplies them by the share's weights, 48 channels at a time, and stores what becomes of a lane's two pixels. */
+    DEVICE void expand(const unsigned *a) const {
+        const int lane = threadIdx.x % 32;
+        int to[2];
+        bool stored[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int p = pixel(lane / 4 + i * 8), x = p % IW + PAD_X, y = group / GROUPS * ROWS + p / IW;
+            to[i] = RING_AT + place.at * PLACE_BYTES + y * ROW_BYTES + AT_X(x) + lane % 4 * 4;
+            stored[i] = p < pixels() && x < COLUMNS; /* windows may need no column at the right */
+        }
+        const float4 *bias = (const float4 *)(shared + BIAS_AT) + s.channel / 2 + lane % 4;
+        const unsigned w = reid_shared_address(shared) + (s.channel + lane % 8) * WEIGHT_BYTES + lane / 8 % 2 * 16;
+#pragma unroll
+        for (int from = 0; from < SLICE; from += 48) {
+            float d[6][4];
+#pragma unroll
+            for (int j = 0; j < 6 && from + j * 8 < SLICE; j++) {
+                const float4 b = bias[(from + j * 8) / 2];
+                d[j][0] = b.x, d[j][1] = b.y, d[j][2] = b.z, d[j][3] = b.w;
+            }
+#pragma unroll
+            for (int k = 0; k < STEPS; k++)
+#pragma unroll
+                for (int j = 0; j < 6 && from + j * 8 < SLICE; j += 2) {
+                    unsigned b[4];
+                    const bool both = from + j * 8 + 8 < SLICE; /* else the next eight channels are another share's */
+                    reid_ldmatrix_x4(b, w + (from + j * 8 + (both ? lane / 16 * 8 : 0)) * WEIGHT_BYTES + k * 32);
+                    reid_mma_m16n8k16(d[j], a + 4 * k, b);
+                    if (both) reid_mma_m16n8k16(d[j + 1], a + 4 * k, b + 2);
+                }
+#pragma unroll
+            for (int i = 0; i < 12 && from + i / 2 * 8 < SLICE; i++) {
+                const float *v = d[i / 2] + i % 2 * 2;
+                unsigned pair = reid_f16x2_from_f32(act(v[0]), act(v[1]));
+                if (stored[i % 2]) *(unsigned *)(shared + to[i % 2] + (from + i / 2 * 8) * 2) = pair;
+            }
+        }
+    }
+};
+
+/* Fills the ring for all of the block's shares. The warps take turns with groups, whatever places these are for. */
+DEVICE void fill_ring(const depthwise_arguments &a, int warp, int numbers) {
+    unsigned now[4 * STEPS], next[4 * STEPS];
+    const share first(blockIdx.x, a.rows);
+    sixteen at = {(int)blockIdx.x, first, first.first, 0, {}};
+    at.advance(warp, a.rows);
+    if (at.number < numbers) at.load(a, next);
+    while (at.number < numbers) {
+#pragma unroll
+        for (int i = 0; i < 4 * STEPS; i++) now[i] = next[i];
+        const sixteen here = at;
+        at.advance(MORE, a.rows);
+        if (at.number < numbers) at.load(a, next);
+        wait_for(empty_barrier(here.place.at), here.place.parity ^ 1);
+        if (here.pixel(0) < here.pixels()) here.expand(now);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(full_barrier(here.place.at));
+    }
+}
+
+/* The rows of the ring, one after the other, at the first input of a thread's strip. */
+struct ring_rows {
+    const unsigned char *first, *next; /* the strip in the first place of the ring; in the next row */
+    cursor<PLACES> place;
+    int row, left; /* rows that have been read of the place; that are left of the share */
+
+    DEVICE void read(float2 *v) {
+        if (row == 0) wait_for(full_barrier(place.at), place.parity);
+#pragma unroll
+        for (int i = 0; i < NEEDED; i++) v[i] = wide(*(const pair_t *)(next + AT_X(i)));
+        next += ROW_BYTES, row++, left--;
+        if (row < ROWS && left) return;
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(empty_barrier(place.at));
+        place.advance(1), next = first + place.at * PLACE_BYTES, row = 0;
+    }
+};
+
+/* Adds up a strip of a share. */
+DEVICE void add_rows(strip &s, ring_rows &in) {
+    const int last = s.last(), y0 = s.top * STRIDE - PAD_Y;
+#pragma unroll 1
+    for (int base = 0; base <= last; base += PERIOD) {
+#pragma unroll
+        for (int i = 0; i < PERIOD; i++) { /* row base + i of the share's inputs */
+            if (base + i > last) break;
+            s.begin_row(i);
+            if (y0 + base + i >= 0 && y0 + base + i < IH) {
+                float2 v[NEEDED];
+                in.read(v);
+                s.add_row(i, v);
+            }
+            s.end_row(base, i);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__((WARPS + MORE) * 32, 1)
+reid_expand(const GRID_CONSTANT depthwise_arguments a) {
+    const int t = threadIdx.x, warp = t / 32, chunks = (OH + a.rows - 1) / a.rows;
+    const int numbers = (a.images + IMAGES - 1) / IMAGES * chunks * (C / SLICE); /* of shares */
+    let_next_begin();
+    for (int i = t; i < C * (IC / 8); i += blockDim.x)
+        *(uint4 *)(shared + i / (IC / 8) * WEIGHT_BYTES + i % (IC / 8) * 16) =
+            *(const uint4 *)(a.expansion + i / (IC / 8) * ROW + i % (IC / 8) * 8);
+    for (int i = t; i < C * 2; i += blockDim.x) ((float *)(shared + BIAS_AT))[i] = a.expansion_bias[i / 4 * 2 + i % 2];
+    for (int i = t * 16; i < PLACES * PLACE_BYTES; i += blockDim.x * 16)
+        *(uint4 *)(shared + RING_AT + i) = make_uint4(0, 0, 0, 0);
+    if (t == 0) {
+        for (int i = 0; i < PLACES; i++)
+            reid_mbarrier_init(full_barrier(i), IMAGES * GROUPS), reid_mbarrier_init(empty_barrier(i), BUSY);
+        reid_fence_mbarrier_init();
+    }
+    __syncthreads();
+    wait_for_last();
+    if (warp >= WARPS) {
+        reid_setmaxnreg_dec<MORE_REGISTERS>();
+        fill_ring(a, warp - WARPS, numbers);
+        return;
+    }
+    reid_setmaxnreg_inc<REGISTERS>();
+    if (warp >= BUSY) return;
+    /* Threads beyond the last strip, of the last warp, repeat others' work. */
+    const int unit = min(t / MEMBERS, IMAGES * STRIPS - 1), column = unit % STRIPS, pair = t % MEMBERS;
+    const unsigned char *first = shared + RING_AT + unit / STRIPS * ROWS * ROW_BYTES + AT_X(column * STEP_X) + pair * 4;
+    ring_rows in = {first, first, {}, 0, 0};
+    for (int number = blockIdx.x; number < numbers; number += gridDim.x) {
+        const share mine(number, a.rows);
+        const int image = mine.image + unit / STRIPS;
+        strip s;
+        s.top = mine.top, s.end = mine.end, s.stored = image < a.images && t < IMAGES * STRIPS * MEMBERS;
+        s.begin(a, image, column * COLS, mine.channel / 2 + pair);
+        in.left = mine.last + 1 - mine.first;
+        add_rows(s, in);
+    }
+}
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------

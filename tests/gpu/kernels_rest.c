@@ -64,7 +64,7 @@ static void test_depthwise(depthwise d, int half) {
     tensor w = tensor_of((size_t)(d.k * d.k * c_count), 0, &seed, 0.5), bias = tensor_of((size_t)c_count, 0, &seed, 1);
     tensor out = result_of((size_t)(IMAGES * pixels * c_count), half);
     tensor sums = result_of((size_t)(IMAGES * d.tiles * c_count), 0);
-    reid__depthwise_arguments a = {in.device, w.device, bias.device, out.device, sums.device, IMAGES};
+    reid__depthwise_arguments a = {in.device, w.device, bias.device, out.device, sums.device, IMAGES, 0, 0, 0};
     run_depthwise(&d, 0, &a, half);
     fetch(&out), fetch(&sums);
     double worst = 0, worst_sum = 0, *totals = calloc((size_t)(IMAGES * d.tiles * c_count), sizeof *totals);

@@ -498,6 +498,84 @@ static void test_projections(const char *network, int height, int width, int ima
     CHECK(layers >= 20);
 }
 
+/* --- reid_expand --- */
+
+/* The outputs of a depthwise convolution of a large batch, then the sums of their tiles, in one launch with the
+   convolution before it or, with `two`, in two. Memory behind both may not be written. */
+static unsigned char *expanded(int index, int images, int two, size_t *bytes) {
+    const reid__op *op = &plan.ops[index];
+    const reid__expand own = gpu.plan.expand[index];
+    reid_error error = REID_INIT;
+    size_t c = (size_t)(images * plan.buffers[op->out].c), outputs = c * (size_t)(op->oh * op->ow) * 2;
+    size_t sums = c * (size_t)reid__sum_tiles_of(op).count * 4;
+    unsigned char *got = (unsigned char *)calloc(1, *bytes = outputs + sums);
+    if (!got) exit(1);
+    lane.buffer[op->out] = emu_upload(got, outputs), lane.buffer[op->sums] = emu_upload(got, sums);
+    if (two) gpu.plan.expand[index].slice = 0;
+    for (int i = two ? index - 1 : index; i <= index; i++) {
+        reid__program p;
+        reid__step *s = &gpu.plan.step[1][i];
+        memset(&p, 0, sizeof p), memset(s, 0, sizeof *s);
+        reid__op_step(&gpu.plan, i, 90, 1, &p, s);
+        reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
+        CHECK(strcmp(s->function, !two ? "reid_expand" : i == index ? "reid_depthwise" : "reid_project") == 0);
+        s->handle = function_of(s->function, &p, s->shared);
+        NEED(reid__gpu_run_op(&gpu, &lane, i, images, &error));
+    }
+    NEED(cuCtxSynchronize());
+    gpu.plan.expand[index] = own;
+    emu_download(got, lane.buffer[op->out], outputs);
+    emu_download(got + outputs, lane.buffer[op->sums], sums);
+    return got;
+}
+
+/* The weights or the bias of an operation, on the device. */
+static void place_floats(size_t *offset, size_t n, double scale) {
+    static unsigned seed = 7;
+    float *f = (float *)malloc(n * sizeof *f);
+    if (!f) exit(1);
+    for (size_t i = 0; i < n; i++) f[i] = (float)(emu_uniform(&seed) * scale);
+    *offset = emu_upload(f, n * sizeof *f) - gpu.weights;
+    free(f);
+}
+
+/* The same bits as two launches, by so few blocks that each has several shares, and by many. The expansion's biases are
+   large, because outside the image the depthwise convolution's input is zero, not an activated bias. */
+static void test_expansion(int index, int images) {
+    const reid__op *op = &plan.ops[index], *first = op - 1;
+    const reid__expand *x = &gpu.plan.expand[index];
+    size_t c = (size_t)plan.buffers[op->in].c, ic = (size_t)plan.buffers[first->in].c, bytes;
+    size_t pixels = (size_t)(images * op->ih * op->iw);
+    if (!emu_case("reid_expand%s %s, %d of %dx%d", emu_bf16() ? " bf16" : "", op->name, images, op->ih, op->iw)) return;
+    printf("%-22s %4zu -> %4zu, %d of %3dx%-3d, %d channels, %d images and %d rows a place, %d warps\n", op->name, ic,
+           c, images, op->ih, op->iw, x->slice, x->images, x->rows, x->warps);
+    lane.buffer[first->in] = random_tensor(pixels, (size_t)first->ic, ic, 1);
+    lane.buffer[first->out] = emu_upload(NULL, pixels * c * 2);
+    gpu.weights = random_tensor(c, (size_t)first->ic, (size_t)reid__gpu_row(&gpu.plan, index - 1), 0.5);
+    gpu.plan.weight[index - 1] = 0;
+    place_floats(&gpu.plan.bias[index - 1], c, 4), place_floats(&gpu.plan.bias[index], c, 1);
+    place_floats(&gpu.plan.weight[index], (size_t)(op->kh * op->kw) * c, 0.5);
+    gpu.device.multiprocessors = 132;
+    unsigned char *want = expanded(index, images, 1, &bytes);
+    for (int multiprocessors = 1; multiprocessors <= 132; multiprocessors += 131) {
+        gpu.device.multiprocessors = multiprocessors;
+        unsigned char *got = expanded(index, images, 0, &bytes);
+        CHECK(memcmp(got, want, bytes) == 0);
+        free(got);
+    }
+    free(want);
+    NEED(cuMemFree_v2(lane.buffer[first->in]));
+    NEED(cuMemFree_v2(lane.buffer[first->out]));
+}
+
+/* All that reid_expand computes of a network: so many, that is, `wanted`. */
+static void test_expansions(const char *network, int height, int width, int images, int wanted) {
+    plan_of(network, height, width);
+    for (int i = 0; i < plan.op_count; i++)
+        if (gpu.plan.expand[i].slice) test_expansion(i, images), wanted--;
+    CHECK(wanted == 0);
+}
+
 static int only(const char *part) {
     const char *name = getenv("ONLY");
     return !name || strcmp(name, part) == 0;
@@ -518,6 +596,9 @@ int main(int argc, char **argv) {
     if (only("parts")) test_parts(few);
     if (only("projections")) test_projections("efficientnet_b0", 101, 120, 5, few);
     if (only("projections") && !few) test_projections("efficientnet_b3", 224, 128, 1, 0);
+    if (only("expansions")) test_expansions("efficientnet_b2", 40, 282, 9, 5);
+    if (only("expansions") && !few) test_expansions("tf_efficientnet_b0", 107, 75, 9, 4);
+    if (only("expansions") && !few) test_expansions("efficientnet_b0", 101, 224, 8, 4);
     free(kernels_text);
     return emu_done("kernels_wgmma");
 }

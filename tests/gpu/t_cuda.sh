@@ -71,6 +71,7 @@ broken one_piece 's/MemcpyHtoDAsync(l->view + from, pixels/MemcpyHtoDAsync(l->vi
 broken views_of_bgr 's/int rgb = image->format == REID_RGB8/int rgb = image->format <= REID_BGR8/' pictures 5
 broken small_buffer 's/if (bytes > \*size) \*size = bytes;/if (bytes > *size) *size = bytes - 32;/
     s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0
+broken own_expansion 's/return into == REID__NONE ? index : into;/return index;/' bits 0
 broken short_batch 's/, g->size\[i\] \* batch);/, g->size[i] * (batch - 1));/' small efficientnet_b0
 broken narrow_sums 's/size_t value = per > 1 || !g->half ? 4/size_t value = !g->half ? 4/' \
     int8 resnet50 "$out/ranges_broken"

@@ -164,6 +164,26 @@ plant wgmma "factors of images that do not exist" 's/min(image + i, a.images - 1
     ONLY=projections
 plant wgmma "instructions for channels that others have" \
     's/add_products<width \/ 2, from + (BN & width)>/add_products<width \/ 2, from>/' ONLY=projections
+# reid_expand's own.
+expands='/^#ifdef EXPAND/,/^#endif/'
+plant wgmma "a share without its first row of inputs" \
+    "$expands s/\(first = max(top \* STRIDE - PAD_Y\), 0)/\1 + 1, 0)/" ONLY=expansions
+plant wgmma "an activated bias beside the image" "$expands s/make_uint4(0, 0, 0, 0)/make_uint4(0x2e662e66, 0, 0, 0)/" \
+    ONLY=expansions
+plant wgmma "a slice of channels too few" \
+    "$expands s/\* (C \/ SLICE); .. of shares/* (C \/ SLICE - 1); \/* of shares/" ONLY=expansions
+plant wgmma "every slice with the channels of the first" \
+    "$expands s/channel = number % (C \/ SLICE) \* SLICE/channel = 0/" ONLY=expansions
+plant wgmma "the second image over the first" "$expands s/y = group \/ GROUPS \* ROWS + p/y = p/" ONLY=expansions
+plant wgmma "an image beyond the last" "$expands s/s.stored = image < a.images \&\&/s.stored =/" ONLY=expansions
+plant wgmma "sixteen pixels where fewer are left" "$expands s/stored\[i\] = p < pixels() \&\&/stored[i] =/" \
+    ONLY=expansions
+plant wgmma "weights of the first eight channels for the next" "$expands s/both ? lane \/ 16 \* 8 : 0/0/" \
+    ONLY=expansions
+plant wgmma "rows of the ring that have not come" "$expands s/if (row == 0) wait_for(full.*;/;/" ONLY=expansions
+plant wgmma "a place of the ring that is still read" "$expands s/wait_for(empty_barrier(.*;/;/" ONLY=expansions
+plant wgmma "a place that other lanes have not written" "$expands s/^        __syncwarp();$//" ONLY=expansions \
+    REID_EMULATOR_CHECK=1
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a window that begins a pixel late" 's/\(__dsub_rn(center, a.support)\), 0.5)/\1, 1.5)/'
 plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'

@@ -125,6 +125,12 @@ done
 for network in resnet50 resnet50-multiscale efficientnet_b0 tf_efficientnet_b0; do
     for precision in fp16 fp32; do ! my_turn || line $network $precision sm_90 256 128; done
 done
+# The shapes decide how reid_expand divides its work, and with it the registers of a thread.
+for shape in 'efficientnet_b1 fp16 sm_90 240 240' 'efficientnet_b2 bf16 sm_90 288 288' \
+    'efficientnet_b3 fp16 sm_90 300 300' 'efficientnet_b0 fp16 sm_90 128 64'; do
+    # shellcheck disable=SC2086 # several words
+    ! my_turn || line $shape
+done
 awk '{ new += $6; seconds += $7 } END { printf "%d programs compiled in %.1f CPU seconds, %.2f each\n", new, seconds,
        seconds / (new ? new : 1) }' "$out/table"
 say_left_out 'networks, precisions and chips'

@@ -55,7 +55,7 @@ for network in resnet50 efficientnet_b0; do
 done
 
 # A kernel that does not wait, in text like reid_kernels.cu, must be noticed; kernels unoptimised, which compile faster.
-broken() { # broken NAME NETWORK PRECISION SED_SCRIPT
+broken() { # broken NAME NETWORK PRECISION SED_SCRIPT; NETWORK large: EfficientNet-B0 in a large batch
     plant_in reid_kernels.cu "$out/$1/reid_kernels.cu" "$4" || bad "$1: the planted bug was not planted"
     my_turn || return
     planted "$1" "$2" "$3" REID_PDL=0 || bad "$1: it is wrong without overlap, too"
@@ -65,13 +65,16 @@ broken() { # broken NAME NETWORK PRECISION SED_SCRIPT
     bad "$1: a kernel that does not wait was not seen"
 }
 planted() { # planted NAME NETWORK PRECISION SETTING
+    case $2 in large) what='bits 0' ;; *) what="small $2" ;; esac
+    # shellcheck disable=SC2086 # two words
     (cd "$out/$1" && env REID_EMULATOR_DEBUG=1 GOLDEN_PRECISION="$3" LD_LIBRARY_PATH="$emulator" "$4" \
-        REID_CACHE_DIR="$cache" "$top/$programs/cuda_net" small "$2") > "$out/log" 2>&1
+        REID_CACHE_DIR="$cache" "$top/$programs/cuda_net" $what) > "$out/log" 2>&1
 }
 top=$PWD
 waits='s/^ *\(wait_for_last\|take_turn\)();$/let_next_begin();/'
 broken conv_f16 efficientnet_b0 fp16 "/^reid_conv_f16/,/^}/ $waits"
 broken depthwise efficientnet_b0 fp16 "/^reid_depthwise/,/^}/ $waits"
+broken expand large fp16 "/^reid_expand/,/^}/ $waits"
 broken operands efficientnet_b0 fp16 "/^DEVICE void copy_operands/,/^}/ $waits"
 broken rows resnet50-multiscale fp16 "/^DEVICE void copy_rows/,/^}/ $waits"
 broken residuals resnet50-multiscale fp16 "/^DEVICE void copy_residuals/,/^}/ $waits"

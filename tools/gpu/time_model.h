@@ -114,6 +114,27 @@ static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const
     return 4 + time_overlap(work, time_of_memory(g, index, n, chip, 0.8));
 }
 
+/* reid_expand, which has not run on a GPU: the instructions of both kinds of warps at the pace of reid_depthwise, half
+   of those that could be issued (assumed), while SiLU takes the special-function units, 2.07e12 values a second on an
+   H200. By the machine code, sixteen pixels of SLICE channels take 88 instructions, 6 for a value and 1.5 for a product
+   of 16 x 8 x 16; sums take as many as in reid_depthwise. To begin a share takes 2,000 clocks (assumed). */
+static double time_of_expand(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    const reid__expand *x = &g->expand[index];
+    reid__sum_tiles t = reid__sum_tiles_of(op);
+    int slices = g->plan->buffers[op->in].c / x->slice, shares = reid__ceil_div(n, x->images) * slices;
+    t.slide = t.rows * reid__strip_rows(shares, reid__ceil_div(op->oh, t.rows), (int)time_processors);
+    double turns = ceil(shares * reid__ceil_div(op->oh, t.slide) / time_processors), height = fmin(t.slide, op->oh);
+    double inputs = fmin(height * op->stride + op->kh - op->stride, op->ih) * op->iw * x->images;
+    double strips = reid__ceil_div(op->ow, t.cols) * x->images, steps = g->plan->buffers[op[-1].in].c / 16.0;
+    double expanded = ceil(inputs / 16) * (88 + 6.0 * x->slice / 2 + 1.5 * x->slice / 8 * steps);
+    double summed = ceil(strips * x->slice / 2 / 32) * time_depthwise_instructions(op, &t);
+    double activated = (inputs + height * op->ow * x->images) * x->slice / (2.07e12 / 1980e6 / time_processors);
+    double work = turns * (time_overlap((expanded + summed) / (4 * 0.5), activated) + 2000) / chip->clocks * 1e6;
+    double bytes = ((double)g->size[op[-1].in] * slices + (double)g->size[op->out]) * n;
+    return 4 + time_overlap(work, bytes > REID__L2_BYTES ? bytes / (0.8 * chip->dram) * 1e6 : 0);
+}
+
 /* Clusters of eight blocks, for four images in large batches, read both matrices (kB): at 62 kB/us for one image; else
    at 119 kB/us and multiprocessor, by 60 bytes a clock (assumed). */
 static double time_of_squeeze(const reid__op *op, int n) {
@@ -192,6 +213,8 @@ static double time_of_input(const reid__gpu_plan *g, int n) {
 static double time_of_launch(const reid__gpu_plan *g, int index, int n, const time_chip *chip, char tile[48]) {
     const reid__op *op = &g->plan->ops[index], *first = &g->plan->ops[reid__launch_first(g, index)];
     snprintf(tile, 48, "%s", index == 0 ? "input" : "");
+    if (n >= REID__LARGE && g->expand[index + 1].slice) return 0;
+    if (n >= REID__LARGE && g->expand[index].slice) return time_of_expand(g, index, n, chip);
     if (g->fused_into[index] != REID__NONE) return index == 0 ? time_of_input(g, n) : 0;
     if (first->kind == REID__NORMALISE) return 0;
     if (reid__takes_wgmma(g, first)) {
