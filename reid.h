@@ -7510,7 +7510,7 @@ typedef struct reid__gpu {
     reid__gpu_lane *lanes;
     int lane_count, overlap;          /* overlap: a kernel may start before the previous one ends */
     int sync;                         /* REID_SYNC=1: no graphs, and a wait after each launch */
-    size_t staging;                   /* bytes of a slot */
+    size_t staging;                   /* bytes of a slot: descriptions, and pixels of twice the network's input */
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
 

@@ -348,7 +348,7 @@ static void test_names(void **state) {
     assert_means(NORM, "config.yml", "resnet50-fastreid stride=2" USUAL_SIZE);
     put_file("config.yaml", "MODEL: {BACKBONE: {LAST_STRIDE: 1}}");
     assert_means(NORM, "config.yaml", "resnet50-fastreid stride=1" USUAL_SIZE);
-    make(&of, NORM); /* a file of other training code is no concern of fast-reid's */
+    make(&of, NORM); /* a file of other training code: config.yaml is ignored */
     of.m.origin = "torchreid";
     path_of(path, "model_final.pth");
     assert_true(fastreid_config_read(&f, path, &of.c, &of.m, &why));
