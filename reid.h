@@ -151,9 +151,11 @@
            efficientnetv2_rw_t s m       1024, 1792, 2152: timm's variants
            miewid                 2152   efficientnetv2_rw_m, then a generalised mean, `pool_layer.p`, and batch norm,
                                          `bottleneck.*` (MiewID msv2 and msv3)
-           resnet50-bnneck        2048   resnet50, then batch norm, `bottleneck.*` (strong-baseline)
+           resnet50-bnneck        2048   resnet50, then batch norm, `bottleneck.*`
+           resnet50-strongbaseline 2048  resnet50-bnneck without ReLU before the first max pool (strong-baseline's code)
            resnet50-fastreid      2048   resnet50-bnneck, but the first max pool has no padding (fast-reid)
-           resnet50-fastreid-gem  2048   resnet50-fastreid, but the last pool is a generalised mean, `pool_layer.p`
+           resnet50-fastreid-gem  2048   resnet50-fastreid, but the last pool is a generalised mean, `pool_layer.p`;
+                       with this pool also resnet50-bnneck-gem (fast-reid of 2020), resnet50-strongbaseline-gem (AGW)
            tf_efficientnet_b0 ... b7, tf_efficientnetv2_s m l     with TensorFlow's padding and epsilon, 1e-3
            resnet50-fastreid-512   512   resnet50-fastreid's pool, then a linear layer without bias, `reduction.weight`,
                                          and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with gem's pool
@@ -162,9 +164,9 @@
        A ResNet may have another trunk, which its tensors reveal and the network's name then includes, as in
        resnet101-ibn-nl-fastreid-gem: 101 or 152 layers; -ibn (IBN-a) or -ibnb (IBN-b), which normalise channels by each
        image's own mean and variance; -nl (fast-reid's non-local blocks, one channel wide) or -nlhalf (AGW's, half as
-       wide as their input). The names above stand for any trunk.
-       resnet50-fastreid, timm_efficientnet_b5 and the tf_ networks have the same tensors as other networks, so
-       desc.network or the file's metadata must name them. A cosine means nothing until it is calibrated.
+       wide as their input). The names above stand for any trunk. A cosine means nothing until it is calibrated.
+       resnet50-strongbaseline, -fastreid, -bnneck-gem, -strongbaseline-gem, timm_efficientnet_b5 and the tf_ networks
+       have the same tensors as others, so desc.network or the file's metadata must name them.
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
@@ -2529,6 +2531,7 @@ typedef struct reid__arch {
     int stages;           /* EfficientNet: a row of reid__efficientnets */
     int multiscale;       /* ResNet: four pooled parts with a linear layer each, reid__scales */
     int maxpool_pad;      /* ResNet: 1 in torchvision; 0 (and rounding up) in fast-reid */
+    int bare_stem;        /* ResNet: 1: no ReLU before the max pool (strong-baseline's code, its issue 117) */
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
     int gem;              /* the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
     int neck;             /* a batch norm after the last pool, `bottleneck.*`, gives the embedding */
@@ -2539,30 +2542,30 @@ typedef struct reid__arch {
 } reid__arch;
 
 /* Rows of the table below: of a ResNet, and of an EfficientNet, whose `ends` is 1 for gem and neck. */
-#define REID__R(name, mul, pad, gem, neck, reduce, by_name, preset)                                                    \
-    {name, REID__RESNET, 1, 1, 1e-5, 0, mul, pad, 0, gem, neck, reduce, by_name, preset, 0, 0, 0}
+#define REID__R(name, mul, pad, bare, gem, neck, reduce, by_name, preset)                                              \
+    {name, REID__RESNET, 1, 1, 1e-5, 0, mul, pad, bare, 0, gem, neck, reduce, by_name, preset, 0, 0, 0}
 #define REID__E(name, stages, width, depth, eps, same, ends, by_name, preset)                                          \
-    {name, REID__EFFICIENTNET, width, depth, eps, stages, 0, 0, same, ends, ends, 0, by_name, preset, 0, 0, 0}
+    {name, REID__EFFICIENTNET, width, depth, eps, stages, 0, 0, 0, same, ends, ends, 0, by_name, preset, 0, 0, 0}
 static const reid__arch reid__archs[] = {
-    /*       name                 mul pad gem nck red nam  preset */
-    REID__R("resnet50",             0, 1, 0, 0, 0, 0, "torchvision-v1"),
-    REID__R("resnet50-multiscale",  1, 1, 0, 0, 0, 0, "torchvision-v1"),
+    /*       name                 mul pad bar gem nck red nam  preset */
+    REID__R("resnet50",             0, 1, 0, 0, 0, 0, 0, "torchvision-v1"),
+    REID__R("resnet50-multiscale",  1, 1, 0, 0, 0, 0, 0, "torchvision-v1"),
     /*       name              stages w, depth  eps  sam end nam  preset */
     REID__E("efficientnet_b0",     0, 1.0, 1.0, 1e-5, 0, 0, 0, "effnet-b0"),
     REID__E("efficientnet_b1",     0, 1.0, 1.1, 1e-5, 0, 0, 0, "effnet-b1"),
     REID__E("efficientnet_b2",     0, 1.1, 1.2, 1e-5, 0, 0, 0, "effnet-b2"),
     REID__E("efficientnet_b3",     0, 1.2, 1.4, 1e-5, 0, 0, 0, "effnet-b3"),
-    REID__R("resnet50-bnneck",      0, 1, 0, 1, 0, 0, "strongbaseline"), /* strong-baseline */
-    /* fast-reid's BoT and SBS, unchanged and with EMBEDDING_DIM 512 */
-    REID__R("resnet50-fastreid",         0, 0, 0, 1, 0, 1, "fastreid"),
-    REID__R("resnet50-fastreid-gem",     0, 0, 1, 1, 0, 0, "fastreid"),
-    REID__R("resnet50-fastreid-512",     0, 0, 0, 0, 1, 0, "fastreid"),
-    REID__R("resnet50-fastreid-gem-512", 0, 0, 1, 0, 1, 0, "fastreid"),
-    /* layumi's baseline, torchreid's resnet50_fc512 */
-    REID__R("resnet50-layumi",      0, 1, 0, 0, 2, 0, "fastreid"),
-    REID__R("resnet50-fc512",       0, 1, 0, 0, 3, 0, "torchreid"),
-    /* weights that were trained in TensorFlow */
-    REID__E("tf_efficientnet_b0",  0, 1.0, 1.0, 1e-3, 1, 0, 1, "effnet-b0"),
+    REID__R("resnet50-bnneck",      0, 1, 0, 0, 1, 0, 0, "strongbaseline"), /* strong-baseline's IBN-a */
+    REID__R("resnet50-strongbaseline",     0, 1, 1, 0, 1, 0, 1, "strongbaseline"),
+    REID__R("resnet50-fastreid",         0, 0, 0, 0, 1, 0, 1, "fastreid"),
+    REID__R("resnet50-fastreid-gem",     0, 0, 0, 1, 1, 0, 0, "fastreid"),
+    REID__R("resnet50-bnneck-gem",       0, 1, 0, 1, 1, 0, 1, "fastreid"), /* fast-reid of 2020 */
+    REID__R("resnet50-strongbaseline-gem", 0, 1, 1, 1, 1, 0, 1, "strongbaseline"), /* AGW's own code */
+    REID__R("resnet50-fastreid-512",     0, 0, 0, 0, 0, 1, 0, "fastreid"),
+    REID__R("resnet50-fastreid-gem-512", 0, 0, 0, 1, 0, 1, 0, "fastreid"),
+    REID__R("resnet50-layumi",      0, 1, 0, 0, 0, 2, 0, "fastreid"),
+    REID__R("resnet50-fc512",       0, 1, 0, 0, 0, 3, 0, "torchreid"),
+    REID__E("tf_efficientnet_b0",  0, 1.0, 1.0, 1e-3, 1, 0, 1, "effnet-b0"), /* tf_: trained in TensorFlow */
     REID__E("tf_efficientnet_b1",  0, 1.0, 1.1, 1e-3, 1, 0, 1, "effnet-b1"),
     REID__E("tf_efficientnet_b2",  0, 1.1, 1.2, 1e-3, 1, 0, 1, "effnet-b2"),
     REID__E("tf_efficientnet_b3",  0, 1.2, 1.4, 1e-3, 1, 0, 1, "effnet-b3"),
@@ -2648,7 +2651,7 @@ typedef struct reid__projection { int width; reid__act act; } reid__projection;
 static int reid__may_project(const reid__arch *arch) { return !arch->multiscale && !arch->reduce; }
 
 static int reid__has_int8(const reid__arch *arch) {
-    return arch->family == REID__RESNET && !arch->ibn && !arch->nonlocal;
+    return arch->family == REID__RESNET && !arch->ibn && !arch->nonlocal && !arch->bare_stem;
 }
 
 REID_API const char *reid_network_name(int index) {
@@ -2916,7 +2919,8 @@ static void reid__add_last_pool(reid__plan *p, int x) {
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
     int scale = 0, pooled = 0, layers = p->arch.layers, ibn = p->arch.ibn;
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
+    const reid__act act = p->arch.bare_stem ? REID__LINEAR_ACT : REID__RELU;
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, act, "", "conv1", "bn1");
     if (ibn == 2) reid__last_op(p)->bn[0] = 0, x = reid__add_instance(p, x, 64, "", "bn1");
     x = reid__add_maxpool(p, x);
     if (p->arch.multiscale) p->dim = 4 * REID__SCALE_DIM, p->embedding = reid__add_buffer(p, 1, 1, p->dim);
@@ -8059,12 +8063,6 @@ static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid
                  resident, light);
 }
 
-/* Shared memory of reid_instance: 4096 bytes of sums, and all pixels of 16 channels, if two blocks find room. */
-static unsigned reid__instance_shared(const reid__gpu_plan *g, const reid__op *op) {
-    int kept = 4096 + op->oh * op->ow * REID__LANES * (g->half ? 2 : 4);
-    return kept <= (g->wgmma ? REID__SHARED_HALF : 49152) ? (unsigned)kept : 4096;
-}
-
 /* Decides whether reid_expand computes a depthwise convolution of large batches: by the channels, images and rows which
    leave the fewest threads and pixels idle, if the ring has room for three places, counted generously. Windows of 5x5
    with stride 1 would gain nothing: their time is that of their sums. */
@@ -8162,7 +8160,9 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
                      op->hidden, op->ih, op->iw, reid__sum_tiles_of(op - 1).count, s->bn);
         if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
     } else if (op->kind == REID__INSTANCE) {
-        s->shared = reid__instance_shared(g, op);
+        /* 4096 bytes of sums, and all pixels of 16 channels, if two blocks find room */
+        int kept = 4096 + op->oh * op->ow * REID__LANES * (g->half ? 2 : 4);
+        s->shared = kept <= (g->wgmma ? REID__SHARED_HALF : 49152) ? (unsigned)kept : 4096;
         reid__option(p, "-DACT=%d -DNORMED=%d -DRESIDUAL=%d -DKEPT=%d", (int)op->act, op->normed,
                      op->residual != REID__NONE, s->shared > 4096);
     } else if (op->kind == REID__NONLOCAL) {

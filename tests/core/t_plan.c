@@ -96,8 +96,13 @@ static void dump_text(text *to, const reid__arch *arch) {
     fclose(f);
 }
 
-/* A network from TensorFlow differs from its sibling only in padding. */
+/* A network that differs from its sibling only in padding or an activation. */
 static const char *sibling(const reid__arch *arch) {
+    static const char *const pairs[][2] = {{"resnet50-strongbaseline", "resnet50-bnneck"},
+                                           {"resnet50-bnneck-gem", "resnet50-fastreid-gem"},
+                                           {"resnet50-strongbaseline-gem", "resnet50-fastreid-gem"}};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(arch->name, pairs[i][0]) == 0) return pairs[i][1];
     return strncmp(arch->name, "tf_", 3) == 0 ? arch->name + 3 : NULL;
 }
 

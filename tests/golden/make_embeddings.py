@@ -52,6 +52,9 @@ CASES = [
     ("resnet50-ibn-nl-fastreid-gem", "none", 128, 64, 1, 1),
     ("resnet50-nlhalf-bnneck", "none", 128, 64, 1, 1),
     ("resnet101-ibn-fastreid-gem", "none", 128, 64, 1, 1),
+    ("resnet50-bnneck-gem", "none", 128, 64, 1, 1),
+    ("resnet50-strongbaseline", "none", 193, 101, 1, 1),
+    ("resnet50-nlhalf-strongbaseline-gem", "none", 128, 64, 1, 1),
     ("efficientnet_b4", "none", 96, 96, 2, 1),
     ("efficientnet_v2_s", "none", 107, 75, 2, 1),
     ("tf_efficientnetv2_s", "none", 107, 75, 2, 1),
@@ -162,6 +165,8 @@ def trunk(network, state, last_stride):
             state[f"fc.{i}{name[len(part):]}"] = state.pop(name)
     if "fastreid" in network:
         module.maxpool = torch.nn.MaxPool2d(3, 2, ceil_mode=True)
+    if "strongbaseline" in network:
+        module.relu = torch.nn.Identity()  # the blocks have their own
     if network.startswith("tf_"):
         tensorflow(module)
     counters = {k: v for k, v in module.state_dict().items() if k.endswith("num_batches_tracked")}

@@ -20,8 +20,11 @@ TAILS = {
     "resnet50": ("torchvision-v1", False, None, False, None),
     "resnet50-multiscale": ("torchvision-v1", False, None, False, None),
     "resnet50-bnneck": ("strongbaseline", False, None, False, "bottleneck"),
+    "resnet50-strongbaseline": ("strongbaseline", False, None, False, "bottleneck"),
     "resnet50-fastreid": ("fastreid", False, None, False, "bottleneck"),
     "resnet50-fastreid-gem": ("fastreid", True, None, False, "bottleneck"),
+    "resnet50-bnneck-gem": ("fastreid", True, None, False, "bottleneck"),
+    "resnet50-strongbaseline-gem": ("strongbaseline", True, None, False, "bottleneck"),
     "resnet50-fastreid-512": ("fastreid", False, "reduction", False, "bottleneck"),
     "resnet50-fastreid-gem-512": ("fastreid", True, "reduction", False, "bottleneck"),
     "resnet50-layumi": ("fastreid", False, "classifier.add_block.0", True, "classifier.add_block.1"),
@@ -49,9 +52,10 @@ EFFICIENT |= {
 EFFICIENT |= {f"tf_efficientnet_b{i}": EFFICIENT[f"efficientnet_b{i}"] for i in range(4)}
 EFFICIENT["tf_efficientnetv2_s"] = EFFICIENT["efficientnet_v2_s"][:5] + ("timm-inception size=384x384 crop=1",)
 TRUNKS = ["resnet50-ibn-bnneck", "resnet50-ibnb", "resnet50-ibn-nl-fastreid-gem", "resnet50-nlhalf-bnneck"]
-TRUNKS += ["resnet101-ibn-fastreid-gem"]
+TRUNKS += ["resnet101-ibn-fastreid-gem", "resnet50-nlhalf-strongbaseline-gem"]
 NETS = list(TAILS) + list(EFFICIENT) + TRUNKS
-NAMED = ["resnet50-fastreid"] + [name for name in EFFICIENT if name.startswith("tf_")]  # tensors of another network
+NAMED = ["resnet50-fastreid", "resnet50-bnneck-gem"]  # they have the tensors of another network
+NAMED += [name for name in NETS if name.startswith("tf_") or "strongbaseline" in name]
 
 
 def integers(name, count, seed):
@@ -308,7 +312,7 @@ def file_bytes(name, seed=1, dtype="f32", extras=False, projection=False):
     note = f"synthetic: made from seed {seed}, trained on nothing"
     header = {"__metadata__": {"reid.note": note, "reid.preset": preset}}
     if name in NAMED:
-        header["__metadata__"]["reid.network"] = name
+        header["__metadata__"]["reid.network"] = "resnet50" + trunk_of(name)[3] if name.startswith("resnet") else name
     data, offset = [], 0
     for tensor, (shape, values) in tensors.items():
         v = values(seed)

@@ -26,6 +26,8 @@ resnet50-layumi 256x128
 resnet50-fc512 256x128
 resnet50-ibn-nl-fastreid-gem 128x64
 resnet50-nlhalf-bnneck 128x64
+resnet50-nlhalf-strongbaseline-gem 128x64
+resnet50-strongbaseline 193x101
 resnet50-ibnb 128x64
 resnet50-ibn-bnneck 193x101
 tf_efficientnetv2_s 107x75

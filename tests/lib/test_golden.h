@@ -6,7 +6,7 @@
 #define MOST_IMAGES 2
 
 typedef struct golden {
-    char net[32], head[8];
+    char net[48], head[8];
     int height, width, last_stride, images, dim;
     unsigned crc;       /* of the weights */
     double torch_error; /* PyTorch float32 against float64 */
@@ -91,7 +91,7 @@ static void differences(const golden *g, const float *ours, const float *torch, 
 
 /* One line of embeddings.txt. */
 static int read_case(const char *line, golden *g) {
-    int fields = sscanf(line, "%31s %7s %d %d %d %d %d %x %lf %*s %lf", g->net, g->head, &g->height, &g->width,
+    int fields = sscanf(line, "%47s %7s %d %d %d %d %d %x %lf %*s %lf", g->net, g->head, &g->height, &g->width,
                         &g->last_stride, &g->images, &g->dim, &g->crc, &g->torch_error, &g->torch_bf16);
     return fields == 10 && g->images <= MOST_IMAGES;
 }

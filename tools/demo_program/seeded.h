@@ -35,7 +35,8 @@ static const char *const seeded_nets[] = {
     "tf_efficientnet_b1", "tf_efficientnet_b2",  "tf_efficientnet_b3", "resnet50-fastreid-512",
     "resnet50-fastreid-gem-512", "resnet50-layumi", "resnet50-fc512", "efficientnet_b4", "efficientnet_v2_s",
     "tf_efficientnetv2_s", "efficientnetv2_rw_t", "efficientnetv2_rw_s", "miewid", "resnet50-ibn-bnneck",
-    "resnet50-ibnb", "resnet50-ibn-nl-fastreid-gem", "resnet50-nlhalf-bnneck", "resnet101-ibn-fastreid-gem", NULL,
+    "resnet50-ibnb", "resnet50-ibn-nl-fastreid-gem", "resnet50-nlhalf-bnneck", "resnet101-ibn-fastreid-gem",
+    "resnet50-bnneck-gem", "resnet50-strongbaseline", "resnet50-nlhalf-strongbaseline-gem", NULL,
 };
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -180,8 +181,11 @@ static const seeded_tail seeded_tails[] = {
     {"resnet50", "torchvision-v1", 0, 0, NULL, NULL, 0, 0},
     {"resnet50-multiscale", "torchvision-v1", 1, 0, NULL, NULL, 0, 0},
     {"resnet50-bnneck", "strongbaseline", 0, 0, NULL, "bottleneck", 0, 0},
+    {"resnet50-strongbaseline", "strongbaseline", 0, 0, NULL, "bottleneck", 0, 1},
     {"resnet50-fastreid", "fastreid", 0, 0, NULL, "bottleneck", 0, 1},
     {"resnet50-fastreid-gem", "fastreid", 0, 1, NULL, "bottleneck", 0, 0},
+    {"resnet50-bnneck-gem", "fastreid", 0, 1, NULL, "bottleneck", 0, 1},
+    {"resnet50-strongbaseline-gem", "strongbaseline", 0, 1, NULL, "bottleneck", 0, 1},
     {"resnet50-fastreid-512", "fastreid", 0, 0, "reduction", "bottleneck", 0, 0},
     {"resnet50-fastreid-gem-512", "fastreid", 0, 1, "reduction", "bottleneck", 0, 0},
     {"resnet50-layumi", "fastreid", 0, 0, "classifier.add_block.0", "classifier.add_block.1", 1, 0},

@@ -151,16 +151,15 @@ static const layout LAYOUTS[] = {
 /* --- origins: the training code, which decides preprocessing and details that have no tensors --------------------- */
 
 typedef struct origin {
-    const char *name;
+    const char *name;       /* NULL: unknown, but its max pool is */
     const char *marks[2];   /* patterns of names, all of which must match; "key:x" is a key of the outermost dict */
     const char *arch;       /* pattern of the text under "arch", or of the file's name; NULL: any */
     const char *without;    /* a pattern that must not match */
     const char *preset, *preset_why;
     int last_stride;
-    const rule *networks;   /* maps a network to the one with the same tensors that computes this */
-    const char *differs;    /* what it computes differently from the plain network; NULL: nothing */
-    const char *near;       /* pattern of networks that are the nearest to what it computes, so that the difference is
-                               only a warning; NULL: none */
+    const rule *networks;   /* maps a network to the one with the same tensors that computes this; NULL: to itself */
+    const char *differs;    /* what it computes differently from a network that no rule maps to */
+    const char *unsure;     /* a warning if a rule applied, to which the name of the other network is added; or NULL */
 } origin;
 
 static const rule FASTREID_NETWORKS[] = {
@@ -170,22 +169,35 @@ static const rule FASTREID_NETWORKS[] = {
 /* Before the batch norm was renamed from bnneck to bottleneck in September 2020, the only generalised mean was the one
    with a learned exponent, so the tensors say how the network pools. Many files of fast-reid's model zoo are that old;
    in some the norm has the new name, but its counter kept the old one (fast-reid's issues 486 and 617). */
-static const rule FASTREID_2020_NETWORKS[] = {{"resnet50-bnneck", "resnet50-bnneck"}, {NULL, NULL}};
+static const rule FASTREID_2020_NETWORKS[] = {
+    {"resnet50-bnneck", "resnet50-bnneck"}, {"resnet50-fastreid-gem", "resnet50-bnneck-gem"}, {NULL, NULL}};
+/* Only fast-reid has a max pool without padding. */
+static const rule PADDED_NETWORKS[] = {
+    {"resnet50-fastreid-gem", "resnet50-bnneck-gem"}, {"resnet50-bnneck", "resnet50-bnneck"},
+    {"resnet50", "resnet50"}, {NULL, NULL}};
+static const rule STRONG_BASELINE_NETWORKS[] = {
+    {"resnet50-fastreid-gem", "resnet50-strongbaseline-gem"}, {"resnet50-bnneck", "resnet50-strongbaseline"},
+    {NULL, NULL}};
 static const rule TIMM_V2_NETWORKS[] = {
     {"efficientnet_v2_*", "tf_efficientnetv2_*"}, {"efficientnetv2_*", "efficientnetv2_*"}, {NULL, NULL}};
 static const rule TIMM_B5_NETWORKS[] = {{"efficientnet_b5", "timm_efficientnet_b5"}, {NULL, NULL}};
 static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
 
+#define PADDED_POOL "the max pool after the first convolution is padded"
 #define SAME_PADDING "trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
 
 static const origin ORIGINS[] = {
     {"fast-reid of 2020", {"*backbone.layer4.0.conv1.weight", "*heads.bnneck.*"}, NULL, NULL, "fastreid",
      "fast-reid's input", 1, FASTREID_2020_NETWORKS,
-     "fast-reid's max pool after the first convolution had padding until November 2020", "resnet50-fastreid-gem"},
+     "fast-reid's max pool after the first convolution had padding until November 2020", NULL},
     {"fast-reid", {"*backbone.layer4.0.conv1.weight", "*heads.*"}, NULL, NULL, "fastreid", "fast-reid's input", 1,
      FASTREID_NETWORKS, "fast-reid's max pool after the first convolution has no padding", NULL},
+    {"strong-baseline", {"*base.layer4.0.conv1.weight", "*base.layer1.0.bn1.IN.weight"}, NULL, NULL, "strongbaseline",
+     "strong-baseline's input", 1, PADDED_NETWORKS, PADDED_POOL, NULL},
     {"strong-baseline", {"*base.layer4.0.conv1.weight", NULL}, NULL, NULL, "strongbaseline", "strong-baseline's input",
-     1, NULL, NULL, NULL},
+     1, STRONG_BASELINE_NETWORKS, "strong-baseline's code has no ReLU after the first convolution",
+     "strong-baseline's code has no ReLU after the first convolution; if the code that trained this file has one, give "
+     "--net"},
     {"layumi", {"*classifier.add_block.*", "*layer4.0.conv1.weight"}, NULL, NULL, "fastreid",
      "layumi's input is fast-reid's: 256 x 128, bicubic", 2, NULL, NULL, NULL},
     {"torchreid (fc512)", {"*fc.0.weight", "*layer4.0.conv1.weight"}, NULL, "*fc_fusion.*", "torchreid",
@@ -206,6 +218,10 @@ static const origin ORIGINS[] = {
      "timm's batch-norm epsilon is 1e-5, torchvision's 1e-3", NULL},
     {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING, NULL},
     {"MiewID", {"*pool*.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL,
+     NULL},
+    {NULL, {"*layer4.0.conv1.weight", "*global_pool.p"}, NULL, "*heads.*", NULL, NULL, 0, PADDED_NETWORKS, PADDED_POOL,
+     NULL},
+    {NULL, {"*layer4.0.conv1.weight", "*pooling.p"}, NULL, "*heads.*", NULL, NULL, 0, PADDED_NETWORKS, PADDED_POOL,
      NULL},
 };
 
@@ -870,10 +886,10 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
         int no_memory = 0;
         const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count, &no_memory);
         if (no_memory) return 0;
+        if (variant && o->unsure) snprintf(m->ambiguous, sizeof m->ambiguous, "%s %s", o->unsure, m->network->name);
         if (variant) m->network = variant;
         else if (!is_variant(m->network, o->networks))
             snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
-        m->is_near = o->near && fnmatch(o->near, m->network->listed, 0) == 0;
         return 1;
     }
     return 1;
@@ -1029,7 +1045,7 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     find_exponent(m, c, asked);
     if (!m->problem.len) find_problem(m, c);
     if (!m->problem.len && !asked) ask_for_pool(m, c);
-    if (m->differs[0] && !m->is_near && !asked && !m->problem.len)
+    if (m->differs[0] && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; to convert it anyway, give --net %s", m->differs, m->network->name);
     return 1;
 }

@@ -58,7 +58,6 @@ typedef struct mapping {
     double pixel_mean[3], pixel_std[3]; /* the file's normalisation of pixels from 0 to 255, red first; if has_pixels */
     int has_pixels;
     char differs[300];               /* what the origin's network computes differently from this one; "": nothing */
-    int is_near;                     /* 1: it is the best match there is: convert it, with a warning */
     char ambiguous[448];  /* another network has the same tensors, and nothing says which one it is; or "" */
     double exponent; /* of a pool whose training code fixes it, so that the file has no pool_layer.p; 0: none */
     char wide[200]; /* the last layer does not have 1000 classes, so it may be the embedding; or "" */

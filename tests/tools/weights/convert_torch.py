@@ -374,7 +374,17 @@ def resnets(r50):
     strong = collections.OrderedDict(prefixed(trunk, "base."), **bnneck, **{"classifier.weight": torch.ones(751, 2048)})
     necked = collections.OrderedDict(trunk, **bnneck)
     expect("strong-baseline", save(strong), necked, says="from strong-baseline",
+           meta={"reid.network": "resnet50-strongbaseline", "reid.preset": "strongbaseline", "reid.last_stride": "1"})
+    expect("strong-baseline with a ReLU", save(strong), necked, "--net", "resnet50-bnneck",
+           says="has no ReLU after the first convolution, unlike network resnet50-bnneck",
            meta={"reid.network": "resnet50-bnneck", "reid.preset": "strongbaseline", "reid.last_stride": "1"})
+    gem = {"global_pool.p": torch.full((1,), 3.0)}
+    expect("AGW", save(collections.OrderedDict(strong, **gem)),
+           collections.OrderedDict(necked, **{"pool_layer.p": gem["global_pool.p"]}), says="if the code that trained",
+           meta={"reid.network": "resnet50-strongbaseline-gem", "reid.preset": "strongbaseline"})
+    expect("a generalised mean after torchvision's trunk", save(collections.OrderedDict(necked, **gem)),
+           collections.OrderedDict(necked, **{"pool_layer.p": gem["global_pool.p"]}),
+           meta={"reid.network": "resnet50-bnneck-gem"})
     refused("strong-baseline's neck", save(strong), "a BNNeck: the embedding is the output of this batch norm", "--net",
             "resnet50")
     expect("strong-baseline before its neck", save(strong), trunk, "--net", "resnet50", "--allow-unused",
@@ -400,7 +410,7 @@ def resnets(r50):
            meta={"reid.network": "resnet50-fastreid-gem", "reid.preset": "fastreid", "reid.last_stride": "1"})
     zoo = collections.OrderedDict(gem, **{"heads.bnneck.num_batches_tracked": torch.tensor(9)})
     expect("fast-reid's model zoo", save({"model": zoo}), collections.OrderedDict(necked, **exponent),
-           says="had padding until November 2020", meta={"reid.network": "resnet50-fastreid-gem"})
+           says="from fast-reid of 2020", meta={"reid.network": "resnet50-bnneck-gem"})
     refused("fast-reid without its neck", save({"model": bare}), "fast-reid's max pool")
     refused("fast-reid's neck", save({"model": fast}), "a BNNeck", "--net", "resnet50")
     refused("fast-reid's GeM", save({"model": without(gem, *(k for k in gem if ".bottleneck." in k))}), "GeM pooling",

@@ -141,7 +141,7 @@ static void make_network(network *net, const char *name, names *n) {
 }
 
 static const int B0[] = {1, 2, 2, 3, 3, 4, 1}, B3[] = {2, 3, 3, 5, 5, 6, 2};
-enum { NETS = 9, NECKED = 3 }; /* the networks from NECKED on have layers after the trunk */
+enum { NETS = 12, NECKED = 3 }; /* the networks from NECKED on have layers after the trunk */
 static names r50_names, b0_names, b3_names, necked_names[NETS];
 static network nets[NETS];
 
@@ -150,7 +150,8 @@ static network nets[NETS];
 static void make_necked(void) {
     static const struct { const char *name; int norm, gem, reduction; } rows[NETS - NECKED] = {
         {"resnet50-fastreid-gem-512", 1, 1, 1}, {"resnet50-fastreid-512", 1, 0, 1}, {"resnet50-fastreid-gem", 1, 1, 0},
-        {"resnet50-bnneck", 1, 0, 0}, {"resnet50-fastreid", 1, 0, 0}, {"miewid", 1, 1, 0}};
+        {"resnet50-bnneck-gem", 1, 1, 0}, {"resnet50-bnneck", 1, 0, 0}, {"resnet50-fastreid", 1, 0, 0},
+        {"resnet50-strongbaseline", 1, 0, 0}, {"resnet50-strongbaseline-gem", 1, 1, 0}, {"miewid", 1, 1, 0}};
     for (int i = NECKED; i < NETS; i++) {
         names *n = &necked_names[i];
         if (i < NETS - 1) *n = r50_names;
@@ -303,7 +304,9 @@ static const origin_row ORIGIN_ROWS[] = {
     {"", {"fc.weight", NULL}, "resnet50-19c8e357.pth", NULL, NULL, "torchvision-v1", 0, NULL},
     {"module.", {"module.classifier.weight", NULL}, "x.pth", NULL, "torchreid", "torchreid", 2, NULL},
     {"base.", {"bottleneck.weight", "classifier.weight", NULL}, "x", NULL, "strong-baseline",
-     "strongbaseline", 1, NULL},
+     "strongbaseline", 1, "strong-baseline's code has no ReLU after the first convolution, unlike network resnet50"},
+    {"base.", {"bottleneck.weight", "classifier.weight", NULL}, "x", "resnet50", "strong-baseline", "strongbaseline", 1,
+     NULL},
     {"model.", {"classifier.add_block.0.weight", NULL}, "x", NULL, "layumi", "fastreid", 2, NULL},
     {"backbone.", {"heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1, "max pool after the first"},
     {"backbone.", {"heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid", 1, NULL},
@@ -351,8 +354,8 @@ static const struct {
     const char *problem; /* NULL: none */
 } HEAD_ROWS[] = {
     {BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
-    {OLD_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
-    {ZOO_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {OLD_BNNECK, 1, NULL, "resnet50-bnneck-gem", 0, NULL},
+    {ZOO_BNNECK, 1, NULL, "resnet50-bnneck-gem", 0, NULL},
     {ZOO_BNNECK, 0, NULL, "resnet50-bnneck", 0, NULL},
     {OLD_BNNECK, 1, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, NULL},
     {REDUCTION_BNNECK, 1, NULL, "resnet50-fastreid-gem-512", 0, NULL},
@@ -397,7 +400,7 @@ static void test_heads(void **state) {
         found f = look(&whole, "", NULL, HEAD_ROWS[i].asked, "model_final.pth");
         if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
         assert_string_equal(f.m.network->name, HEAD_ROWS[i].network);
-        /* Old ones have the max pool of resnet50-bnneck. */
+        /* Old ones have a padded max pool. */
         const int old = HEAD_ROWS[i].neck == OLD_BNNECK || HEAD_ROWS[i].neck == ZOO_BNNECK;
         const int other_pool = old ? strstr(HEAD_ROWS[i].network, "-fastreid") != NULL
                                    : strcmp(HEAD_ROWS[i].network, "resnet50") == 0;
@@ -407,6 +410,37 @@ static void test_heads(void **state) {
         if (!HEAD_ROWS[i].problem && f.m.problem.len) fail_msg("row %zu: %s", i, f.m.problem.s);
         else if (HEAD_ROWS[i].problem && !(f.m.problem.len && says(f.m.problem.s, HEAD_ROWS[i].problem)))
             fail_msg("row %zu: no \"%s\" in: %s", i, HEAD_ROWS[i].problem, f.m.problem.len ? f.m.problem.s : "");
+        forget(&f);
+    }
+}
+
+/* strong-baseline's networks have no ReLU after the first convolution, unless they have IBN-a; AGW's are these with a
+   generalised mean. Other code has torchvision's trunk. */
+static const struct {
+    const char *prefix, *more, *network;
+    int unsure; /* 1: with a warning */
+} BASELINE_ROWS[] = {
+    {"base.", NULL, "resnet50-strongbaseline", 1},
+    {"base.", "global_pool.p", "resnet50-strongbaseline-gem", 1},
+    {"base.", "base.layer1.0.bn1.IN.weight", "resnet50-bnneck", 0},
+    {"", NULL, "resnet50-bnneck", 0},
+    {"", "global_pool.p", "resnet50-bnneck-gem", 0},
+    {"net.", "pooling.p", "resnet50-bnneck-gem", 0},
+};
+
+static void test_baselines(void **state) {
+    static names whole;
+    (void)state;
+    for (size_t i = 0; i < sizeof BASELINE_ROWS / sizeof *BASELINE_ROWS; i++) {
+        whole.count = 0;
+        for (int k = 0; k < r50_names.count; k++) add(&whole, "%s%.60s", BASELINE_ROWS[i].prefix, r50_names.at[k]);
+        add_bn(&whole, "", "bottleneck");
+        if (BASELINE_ROWS[i].more) add(&whole, "%s", BASELINE_ROWS[i].more);
+        found f = look(&whole, "", NULL, NULL, "x.pth");
+        if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
+        assert_string_equal(f.m.network->name, BASELINE_ROWS[i].network);
+        assert_int_equal(strstr(f.m.ambiguous, "give --net resnet50-") != NULL, BASELINE_ROWS[i].unsure);
+        assert_string_equal(f.m.differs, "");
         forget(&f);
     }
 }
@@ -572,6 +606,7 @@ int main(void) {
         cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
         cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_trunk_names),
         cmocka_unit_test(test_problems), cmocka_unit_test(test_heads), cmocka_unit_test(test_shallow),
+        cmocka_unit_test(test_baselines),
         cmocka_unit_test(test_miewid),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
