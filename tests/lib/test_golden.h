@@ -50,10 +50,10 @@ static unsigned char *make_pixels(const golden *g, int image) {
 
 /* The weights of g, kept until another case needs others. */
 static const unsigned char *weights_of(const golden *g, size_t *size) {
-    static char name[48];
+    static char name[64];
     static unsigned char *file;
     static size_t file_size;
-    char wanted[48];
+    char wanted[64];
     snprintf(wanted, sizeof wanted, "%s %s", g->net, g->head);
     if (strcmp(wanted, name) != 0) {
         int projection = strcmp(g->head, "file") == 0 ? SEEDED_PROJECTION : 0;

@@ -219,10 +219,8 @@ static const origin ORIGINS[] = {
     {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING, NULL},
     {"MiewID", {"*pool*.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL,
      NULL},
-    {NULL, {"*layer4.0.conv1.weight", "*global_pool.p"}, NULL, "*heads.*", NULL, NULL, 0, PADDED_NETWORKS, PADDED_POOL,
-     NULL},
-    {NULL, {"*layer4.0.conv1.weight", "*pooling.p"}, NULL, "*heads.*", NULL, NULL, 0, PADDED_NETWORKS, PADDED_POOL,
-     NULL},
+    {NULL, {"*layer4.0.conv1.weight", "*global_pool.p"}, NULL, NULL, NULL, NULL, 0, PADDED_NETWORKS, PADDED_POOL, NULL},
+    {NULL, {"*layer4.0.conv1.weight", "*pooling.p"}, NULL, NULL, NULL, NULL, 0, PADDED_NETWORKS, PADDED_POOL, NULL},
 };
 
 /* Files whose names reveal how their network was trained. */
@@ -886,7 +884,8 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
         int no_memory = 0;
         const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count, &no_memory);
         if (no_memory) return 0;
-        if (variant && o->unsure) snprintf(m->ambiguous, sizeof m->ambiguous, "%s %s", o->unsure, m->network->name);
+        if (variant && o->unsure && !c->graph) /* a graph has all operations */
+            snprintf(m->ambiguous, sizeof m->ambiguous, "%s %s", o->unsure, m->network->name);
         if (variant) m->network = variant;
         else if (!is_variant(m->network, o->networks))
             snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);

@@ -43,6 +43,7 @@ typedef struct naming {
     size_t conv_count;
     int same;        /* 1: a node has TensorFlow's padding */
     int bare_pool;   /* 1: the first max pool is fast-reid's: no padding, and its size rounded up */
+    int bare_stem;   /* 1: there is no ReLU before the first max pool, as in strong-baseline's code */
     char *explained; /* of each node: 1 if it is part of an instance norm, a non-local block or a generalised mean */
     double exponent; /* of a generalised mean at the end; 0: none */
 } naming;
@@ -743,6 +744,17 @@ static void count_efficientnet(const naming *n, size_t k, tally *need) {
     if (!ends || first == k) need->sigmoid++, need->mul++;
 }
 
+/* 1 if the max pool reads what the first convolution, or its batch norm, computes. */
+static int is_stem_bare(const naming *n) {
+    int at = NOWHERE, next;
+    for (size_t k = 0; k < n->conv_count; k++)
+        if (strcmp(n->convs[k].name, "conv1") == 0) at = n->convs[k].node;
+    next = at == NOWHERE ? NOWHERE : next_node(n, at, "BatchNormalization");
+    if (next != NOWHERE && is_op(&n->g->nodes[next], "BatchNormalization")) next = next_node(n, next, "MaxPool");
+    while (next != NOWHERE && is_op(&n->g->nodes[next], "Identity")) next = next_node(n, next, "MaxPool"); /* a Pad */
+    return next != NOWHERE && is_op(&n->g->nodes[next], "MaxPool");
+}
+
 /* Checks that the last convolution depends only on operations of the network, and on as many of each as there. */
 static int check_between(naming *n, const expected *last) {
     char *needed = mem_zeroed(n->g->count + 1, 1);
@@ -766,6 +778,8 @@ static int check_between(naming *n, const expected *last) {
         else count_efficientnet(n, k, &need);
     if (is_resnet(n->net)) need.relu--, need.add--, need.maxpool = 1;
     else need.sigmoid--, need.mul--;
+    n->bare_stem = is_resnet(n->net) && is_stem_bare(n);
+    need.relu -= n->bare_stem;
     if (memcmp(&have, &need, sizeof have) == 0) return 1;
     return refuse(n->why, "between its convolutions the graph has %d Relu, %d Add, %d MaxPool, %d Sigmoid, %d Mul and "
                   "%d mean%s, but network %s has %d, %d, %d, %d, %d and %d", have.relu, have.add, have.maxpool,
@@ -798,7 +812,8 @@ static int check_end(naming *n, const expected *last) {
 static int add_named(naming *n, const tensor *from, const char *start, const char *end) {
     tensor t = *from;
     text name = TEXT_INIT;
-    text_printf(&name, "%s%s%s", n->bare_pool && strncmp(start, "heads.", 6) != 0 ? "backbone." : "", start, end);
+    const char *origin = n->bare_pool ? "backbone." : n->bare_stem ? "base." : ""; /* see ORIGINS of dialects.c */
+    text_printf(&name, "%s%s%s", strncmp(start, "heads.", 6) != 0 ? origin : "", start, end);
     if (text_failed(&name)) return text_no_memory(n->why);
     t.name = name.s;
     if (from >= n->c->tensors && from < n->c->tensors + n->tensors) n->used[from - n->c->tensors] = 1;
@@ -973,16 +988,19 @@ static int take_twin(naming *n, const network *networks, size_t count, const cha
     return n->c->network != NULL || text_no_memory(n->why);
 }
 
-/* fast-reid's max pool has no tensors, so the names must tell, or the option. */
-static int check_pool(const naming *n, const char *asked) {
-    if (asked && !n->bare_pool == !strstr(asked, "-fastreid")) return 1;
-    if (asked)
+/* The first ReLU and the max pool have no tensors, so the names must tell them apart, or the option. */
+static int check_stem(const naming *n, const char *asked) {
+    if (asked && !n->bare_pool != !strstr(asked, "-fastreid"))
         return refuse(n->why, "its max pool after the first convolution is %s, unlike network %s",
                       n->bare_pool ? "fast-reid's" : "not fast-reid's", asked);
+    if (asked && !n->bare_stem != !strstr(asked, "-strongbaseline"))
+        return refuse(n->why, "it has %s ReLU after the first convolution, unlike network %s",
+                      n->bare_stem ? "no" : "a", asked);
     for (size_t i = 0; i < n->tensors && n->bare_pool; i++)
         if (strncmp(n->c->tensors[i].name, "heads.", 6) == 0) return 1;
-    return !n->bare_pool || refuse(n->why, "its max pool after the first convolution is fast-reid's, but no tensor has "
-                                   "the name of its head (heads.*); give --net resnet50-fastreid, for example");
+    return !n->bare_pool || asked ||
+           refuse(n->why, "its max pool after the first convolution is fast-reid's, but no tensor has the name of its "
+                  "head (heads.*); give --net resnet50-fastreid, for example");
 }
 
 static int name_all(naming *n, const network *networks, size_t count, const char *asked) {
@@ -996,10 +1014,10 @@ static int name_all(naming *n, const network *networks, size_t count, const char
     good = find_special(n);
     for (size_t i = 0; i < n->conv_count && good; i++) good = check_conv(n, &n->convs[i]);
     good = good && check_between(n, last) && check_end(n, last) && take_twin(n, networks, count, asked) &&
-           check_pool(n, asked);
+           check_stem(n, asked);
     for (size_t i = 0; i < n->conv_count && good; i++) good = name_conv(n, &n->convs[i]);
     if (good && n->exponent > 0)
-        good = add_repeated(n, (float)n->exponent, 1, n->bare_pool ? "heads." : "", "pool_layer.p");
+        good = add_repeated(n, (float)n->exponent, 1, n->bare_pool ? "heads.pool_layer" : "global_pool", ".p");
     for (size_t i = 0; i < n->g->count && good; i++)
         if (is_op(&n->g->nodes[i], "Gemm") || is_op(&n->g->nodes[i], "MatMul")) good = name_linear(n, &n->g->nodes[i]);
         else if (is_op(&n->g->nodes[i], "BatchNormalization"))

@@ -442,7 +442,11 @@ def misfits(resnet, effnet):
     r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an unexpected operation' + has_not)
     r("an operation of another domain", changed(None, "Relu_3", domain="com.microsoft"),
       'node "Relu_3" (com.microsoft.Relu): an unexpected operation' + has_not)
-    r("an activation less", changed("Identity", "Relu_3"), "the graph has 47 Relu, 15 Add, 1 MaxPool, 0 Sigmoid, 0 Mul "
+    r("no first ReLU", changed("Identity", "Relu_3"), "strong-baseline's code has no ReLU after the first convolution, "
+      "unlike network resnet50")
+    r("no first ReLU, and the wrong name", changed("Identity", "Relu_3"),
+      "it has no ReLU after the first convolution, unlike network resnet50", "--net", "resnet50")
+    r("an activation less", changed("Identity", "Relu_7"), "the graph has 47 Relu, 15 Add, 1 MaxPool, 0 Sigmoid, 0 Mul "
       "and 0 means, but network resnet50 has 48, 15, 1, 0, 0 and 0")
     r("a pool", changed(None, "/pool", ceil_mode=1), 'node "/pool" (MaxPool): a different pool' + has_not)
     r("another pool at the end", changed("Pow", "/avgpool"),

@@ -20,6 +20,7 @@ import seeded  # pylint: disable=wrong-import-position
 
 REID, SEEDED, PICTURE = sys.argv[1:4]
 NETWORKS = ["resnet50-ibn-bnneck", "resnet50-ibnb", "resnet50-ibn-nl-fastreid-gem", "resnet50-nlhalf-bnneck",
+            "resnet50-bnneck-gem", "resnet50-strongbaseline", "resnet50-nlhalf-strongbaseline-gem",
             "resnet101-ibn-fastreid-gem", "efficientnet_v2_s", "tf_efficientnetv2_s", "efficientnetv2_rw_t",
             "efficientnetv2_rw_s", "efficientnet_b4", "miewid"]
 HEIGHT, WIDTH = 96, 64
@@ -42,7 +43,7 @@ class Named(torch.nn.Module):
     def __init__(self, name, module):
         super().__init__()
         self.backbone, self.heads = module, torch.nn.Module()
-        tail = "fastreid" in name or name.endswith("-bnneck")
+        tail = any(part in name for part in ("fastreid", "bnneck", "strongbaseline"))
         if tail:
             self.heads.pool_layer, module.avgpool = module.avgpool, torch.nn.Identity()
             self.heads.bottleneck, module.fc = module.fc, torch.nn.Identity()
