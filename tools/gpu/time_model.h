@@ -187,7 +187,11 @@ static double time_of_sixteens(const reid__op *op, int n, double alone, double i
 static double time_of_instance(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     double pixels = reid__ceil_div(op->oh * op->ow, 64), moved = time_of_pool(g, index, n, chip);
-    if (reid__instance_shared(g, op) > 4096) {
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    reid__op_step(g, index, 90, 1, &p, &s);
+    if (s.shared > 4096) {
         double alone = ceil(pixels / 8) * 600 + 2 * pixels * 30 + 1200;
         return 1 + time_overlap(moved, time_of_sixteens(op, n, alone, pixels * 48, chip));
     }
