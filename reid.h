@@ -6939,12 +6939,14 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
     S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
-    P(const value_t, image) P(const value_t, residual) /* STEM: the input; RESIDUAL with SPLIT */                      \
+    P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
     P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
     P(const float, scales) P(const float, next_scales) /* BYTES: as in conv_arguments; with NEXT */                    \
-    P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
-    P(unsigned, full) V(int, pixels)                                                                                   \
-    V(int, strip_rows)          /* STEM: pooled rows of a strip */
+    P(void, out)                /* ROW_SUMS: sums, SPLIT: outputs */                                                   \
+    P(unsigned, full) V(int, pixels)
+#define REID__STEM_POOL_ARGUMENTS(P, V, S)                                                                             \
+    P(const value_t, image) P(const value_t, weights) P(const float, bias) P(const float, scales) P(void, out)         \
+    P(unsigned, full) V(int, images) V(int, strip_rows) /* scales, full: BYTES; pooled rows of a strip */
 #define REID__PROJECT_ARGUMENTS(P, V, S)                                                                               \
     S(tensor_map, in_map) S(tensor_map, weights_map) S(tensor_map, out_map) /* boxes (128, 64), (BN, 64), (16, BN) */  \
     P(const float, bias) P(const float, factors) P(const value_t, residual) V(int, pixels) V(int, images)
@@ -7005,6 +7007,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
+    X(stem_pool_arguments, 56, REID__STEM_POOL_ARGUMENTS)                                                              \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
     X(linear_arguments, 40, REID__LINEAR_ARGUMENTS) X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS)                \
     X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
@@ -7633,14 +7636,17 @@ static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 #define REID__SHARED_HALF 115712 /* and of each of two */
 #define REID__LEAST_WGMMA 48 /* output channels: of fewer, most of a tile of 64 would be nothing */
 
-/* Whether reid_conv_wgmma computes an operation, at any batch size: other instructions may give other bits. The stem is
-   computed together with its max pool, and a row of it must fit. */
+/* Whether reid_conv_wgmma computes an operation, at any batch size: other instructions may give other bits. */
 static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
-    int c = g->plan->buffers[op->in].c, stored = g->plan->buffers[op->out].c;
-    int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
-               op->oc == 64 && op->ow <= 192;
+    int stored = g->plan->buffers[op->out].c;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
-           (stem || (c >= 64 && stored >= REID__LEAST_WGMMA));
+           g->plan->buffers[op->in].c >= 64 && stored >= REID__LEAST_WGMMA;
+}
+
+/* Whether reid_stem_pool computes a convolution and the max pool behind it: a row of its outputs must fit registers. */
+static int reid__takes_stem_pool(const reid__gpu_plan *g, const reid__op *op) {
+    return g->wgmma && reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->kh == 7 &&
+           op->stride == 2 && op->oc == 64 && op->ow <= 192;
 }
 
 /* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
@@ -7710,8 +7716,8 @@ static void reid__fold(reid__gpu_plan *g) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
         if (reid__only_pooled(g, a)) g->pixels_per_sum[a->out] = a->ow;
+        if (reid__takes_stem_pool(g, a)) g->fused_first[i + 1] = i, g->fused_into[i] = i + 1;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
-        if (reid__is_stem(p, a)) g->fused_first[i + 1] = i, g->fused_into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
@@ -7812,7 +7818,6 @@ typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
     int depth, row;                     /* of a slice: values, and bytes */
     int chunks, passes, stages, slots, resident, pair, split, light;
-    int stem;                           /* 1: stem and max pool, with two rings of `stages` each */
     unsigned shared;
     double cost;                        /* set by reid__best_tile */
 } reid__wgmma_tile;
@@ -7833,28 +7838,24 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     const reid__op *op = &g->plan->ops[first];
     int value = reid__wgmma_value(op), slot, blocks = s->blocks, groups = s->groups, split = s->split;
     reid__wgmma_tile t;
-    t.stem = reid__is_stem(g->plan, op), t.depth = reid__slice(g, op), t.row = t.depth * value;
-    t.light = g->latency && !t.stem, t.split = split;
+    t.depth = reid__slice(g, op), t.row = t.depth * value, t.light = g->latency, t.split = split;
     bytes = (t.light ? REID__SHARED_HALF : REID__SHARED_ALL) - 1024; /* 1024 for the barriers */
-    if (t.stem) blocks = reid__ceil_div(op->ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128, t.across = reid__ceil_div(oc, t.bn);
     t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
-    t.slots = t.stem ? blocks : (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
+    t.slots = (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
     slot = value == 2 ? 64 : t.passes ? 128 : reid__min(t.bn, 128); /* channels */
-    a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
-    b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
+    a = t.bm * t.row, b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
     fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
-    t.resident = split == 1 && bytes - fixed - kept >= 3 * a, t.pair = s->pair && !t.resident && !t.stem;
+    t.resident = split == 1 && bytes - fixed - kept >= 3 * a, t.pair = s->pair && !t.resident;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1 && groups * split > 1)
         t.stages = 0; /* a row would be cut into parts */
-    if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
+    if (split > t.chunks) t.stages = 0;
     if (t.bn == 256 && blocks * split > 1) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
-    t.stages >>= t.stem;
     return t;
 }
 
@@ -7872,12 +7873,9 @@ typedef struct reid__pace {
     double outputs;       /* stored */
     double residuals;     /* added; 0: in the time of the store */
     double row_sums;      /* clocks of a tile that stores sums of rows for the global average */
-    double stem_outputs;  /* of the convolution before the max pool */
-    double stem;          /* clocks of a launch before the stem's first output */
 } reid__pace;
 static const reid__pace reid__paces[2] = { /* [1]: INT8 */
-    {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930, 4.56, 12300},
-    {134, 30.8, 52.3, 1360, 190, 12.6, 89, 10.8, 33, 1740, 3.27, 16200}};
+    {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930}, {134, 30.8, 52.3, 1360, 190, 12.6, 89, 10.8, 33, 1740}};
 #define REID__L2_BYTES 50e6   /* bytes of one launch that stay on the chip for the next */
 #define REID__DRAM_BYTES 2051 /* bytes that an H200's memory moves in a clock: 4.06 TB/s at 1980 MHz */
 
@@ -7899,7 +7897,7 @@ static double reid__product_clocks(const reid__wgmma_tile *t, int slices, int n,
 
 /* Clocks until a tile's outputs are stored, including its residual, sums of rows and the other blocks' parts of K. */
 static double reid__store_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const reid__pace *p) {
-    double outputs = t->bm * t->bn / t->split, clocks = outputs / (t->stem ? p->stem_outputs : p->outputs);
+    double outputs = t->bm * t->bn / t->split, clocks = outputs / p->outputs;
     if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
     clocks *= 1 + t->passes * 128 / t->bn;
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1) clocks += p->row_sums;
@@ -7920,10 +7918,10 @@ static double reid__wgmma_clocks(const reid__gpu_plan *g, int index, const reid_
     double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
     double products = reid__product_clocks(t, chunks, t->bn, p) + reid__product_clocks(t, more, 128, p);
     double store = reid__store_clocks(g, index, t, p), first = fmax(copies, products);
-    double waves = floor((tiles - 1) / floor(processors / t->split)), start = first + (t->stem ? p->stem : 0);
+    double waves = floor((tiles - 1) / floor(processors / t->split));
     double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
-    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + start + store;
-    return waves * fmax(products / 2 + store, first) + start + 2 * store;
+    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + first + store;
+    return waves * fmax(products / 2 + store, first) + first + 2 * store;
 }
 
 /* Clocks per image, summed over the batch sizes of a tile: of work and of memory, which overlap almost completely. */
@@ -7967,7 +7965,7 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
         const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
         if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair : s->pair && g->wgmma < 2) continue;
         t = reid__wgmma_fit(g, index, s);
-        if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
+        if (t.stages < 3 || (split && t.split != split)) continue;
         if (s->wide && (t.bn != 256 || !g->int8)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would last for all passes */
         t.cost = measured ? reid__tile_time(g, index, arch, large, &t) : 0;
@@ -7993,12 +7991,18 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
                  t->bn, t->stages, t->slots);
-    reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
-                 t->pair, t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128, t->stem);
-    if (t->stem) /* `op` is its max pool */
-        reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
-                     op->pad_x);
+    reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->pair,
+                 t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128);
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
+}
+
+/* op: the max pool. A row of outputs needs four places of the ring, and as many again are on their way. */
+static void reid__stem_pool_step(const reid__gpu_plan *g, const reid__op *op, reid__program *p, reid__step *s) {
+    int columns = reid__round_up(op->iw, 16), pitch = g->columns * 8 + (columns - op->iw) * 16, places = 8;
+    s->function = "reid_stem_pool", s->bm = columns, s->bn = 64, s->split = 1, s->threads = 384;
+    s->shared = (unsigned)(4 * places * (pitch + 8) + 2 * op->ow * (64 * (g->int8 ? 1 : 2) + 16));
+    reid__option(p, "-DREID_STEM_POOL -DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d -DSTAGES=%d", op->oh,
+                 op->ow, op->pad_y, op->pad_x, places);
 }
 
 /* Whether reid_stem computes an operation, with the bits of reid_conv_f16; and its rows of outputs of a block: one in a
@@ -8128,7 +8132,9 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
     s->threads = 256, s->label[0] = 0;
-    if (conv && reid__takes_wgmma(g, first)) {
+    if (conv && reid__takes_stem_pool(g, first)) {
+        reid__stem_pool_step(g, op, p, s);
+    } else if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else if (conv && large && reid__takes_project(g, op)) reid__project_step(g, op, p, s);
@@ -8442,11 +8448,9 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
     const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
     int value = reid__wgmma_value(begin), depth = reid__slice(p, begin), slot = 64;
-    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), stem = op->kind == REID__MAXPOOL;
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc);
     reid__address weights = g->weights + p->weight[first], next = g->weights + p->weight[index];
     memset(a, 0, sizeof *a);
-    if (stem)
-        a->image = l->buffer[begin->in], a->strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
     if (reid__adds(p, index)) a->residual = l->buffer[op->residual];
     a->bias = g->weights + p->bias[first], a->scales = g->weights + p->weight2[first];
     if (with != REID__NONE) a->more_bias = g->weights + p->bias[with];
@@ -8455,8 +8459,7 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
                                 depth, 1);
-    if (code || stem) return code;
-    if (p->pixels_per_sum[op->out] == 1)
+    if (!code && p->pixels_per_sum[op->out] == 1)
         code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot, 1);
     if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
     if (!code && first != index)
@@ -8471,19 +8474,29 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
     const reid__op *op = &g->plan.plan->ops[index];
-    int stem = op->kind == REID__MAXPOOL;
     int width = reid__padded(g->plan.plan->ops[reid__launch_first(&g->plan, index)].oc);
     reid__wgmma_arguments a;
     int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
-    int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, a.strip_rows) : (rows + s->pair * (rows % 2)) * across;
-    tiles *= s->split; /* blocks */
+    int64_t tiles = (rows + s->pair * (rows % 2)) * across * s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */
     if (s->clusters) most = reid__min((int)most, s->clusters);
     most *= unit;
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
+}
+
+/* Runs the stem and the max pool behind it, at `index`, by as many blocks as run at once. */
+static reid_result reid__gpu_run_stem_pool(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
+                                           reid_error *e) {
+    const reid__gpu_plan *p = &g->plan;
+    const reid__op *op = &p->plan->ops[index];
+    int most = g->device.multiprocessors, strip = reid__strip_rows(n, op->oh, 2 * most), stem = index - 1;
+    reid__stem_pool_arguments a = {
+        l->buffer[op[-1].in], g->weights + p->weight[stem], g->weights + p->bias[stem], g->weights + p->weight2[stem],
+        l->buffer[op->out], l->full, n, strip};
+    return reid__launch(g, s, reid__min(n * reid__ceil_div(op->oh, strip), most), 1, l->stream, &a, e);
 }
 
 /* Runs a convolution by reid_project, by as many blocks as run at once. */
@@ -8542,6 +8555,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     int large = n >= REID__LARGE, c = p->buffers[op->out].c, pixels = n * op->oh * op->ow;
     const reid__step *s = &g->plan.step[large][index];
     if (op->kind == REID__NORMALISE || reid__launch_of_op(&g->plan, index, large) != index) return REID_OK;
+    if (op->kind == REID__MAXPOOL && g->plan.fused_first[index] != REID__NONE)
+        return reid__gpu_run_stem_pool(g, l, index, s, n, e);
     if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
     if (large && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);

@@ -20,6 +20,7 @@
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
    reid_stem        | EfficientNet's first convolution         | in + out, 2MNK            | 256        | see there
+   reid_stem_pool   | a ResNet's and its max pool, on Hopper   | in + out, 2MNK            | 384        | see there
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
@@ -58,7 +59,8 @@
                     | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
-                    | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
+                    | MORE_STRIDE [BYTES SIGNED REST_SIGNED]
+   reid_stem_pool   | a convolution's, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X STAGES [BYTES]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
    reid_expand      | reid_depthwise's with SLIDE, EXPAND IC ROW SHARED SLICE IMAGES ROWS WARPS MORE
@@ -275,7 +277,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 #endif
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(EXPAND) || defined(HOPPER) /* sm_90a */
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(REID_STEM_POOL) || defined(EXPAND) || defined(HOPPER)
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -518,7 +520,7 @@ struct __align__(128) tensor_map {
 };
 static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
 
-#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(EXPAND) || defined(HOPPER)
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(REID_STEM_POOL) || defined(EXPAND) || defined(HOPPER)
 /* A place in a ring and the parity of its mbarriers' phase. */
 template <int places> struct cursor {
     int at = 0;
@@ -538,6 +540,26 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
    manual, "Matrix Descriptor Format"). */
 template <int row> DEVICE unsigned long long operand(unsigned address) {
     return (unsigned long long)((address & 0x3ffff) >> 4) | (row / 2ull) << 32 | (row == 128 ? 1ull : 2ull) << 62;
+}
+/* Without swizzle: pieces of 16 bytes, whose neighbours along K and along M or N are 16 bytes further. */
+DEVICE unsigned long long windows(unsigned address) {
+    return (unsigned long long)((address & 0x3ffff) >> 4) | 1ull << 16 | 8ull << 32;
+}
+#endif
+
+#if defined(REID_PROJECT) || defined(REID_STEM_POOL)
+/* Adds the products of 16 of K to sums of 64 by n: of A in registers, and of the operand b, whose rows are `row` bytes
+   apart. n is a sum of instructions' widths; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each of 128
+   wait for the one before if the last slice is short. */
+template <int n, int row, int width = 128, int from = 0>
+DEVICE void add_products(float *d, const unsigned *a, unsigned long long b) {
+    static_assert(n % 16 == 0 && n < 256, "a sum of instructions' widths");
+    if constexpr (n == 128 && width == 128) {
+        reid_wgmma_registers<64>(d, a, b, true);
+        reid_wgmma_registers<64>(d + 32, a, b + 64 * row / 16, true);
+    } else if constexpr ((n & width) != 0)
+        reid_wgmma_registers<width>(d + from / 2, a, b + from * row / 16, true);
+    if constexpr (width > 16) add_products<n, row, width / 2, from + (n & width)>(d, a, b);
 }
 #endif
 
@@ -763,7 +785,7 @@ DEVICE void block_meeting() {
 }
 #endif
 
-#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_STEM_POOL)
 
 #if BYTES
 /* Clamps to the range of a byte, and adds 12582912, which leaves the nearest whole number in the low bits of the float:
@@ -1449,8 +1471,7 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    over the ring's places.
 
    BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of 16 output channels come in the order
-   that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool works on halves, and stores bytes.
-   BYTES excludes MORE_C.
+   that leaves a thread four neighbours: reid__wgmma_row in reid.h. BYTES excludes MORE_C.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
@@ -1463,20 +1484,14 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 
    SPLIT: a cluster takes a tile, and each block its own slices. It sends its sums to the slots of the blocks whose
    share they are, thread to thread, by stores that `filled` counts; `stored` returns the slots. Residuals are read from
-   `residual`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and only with BLOCKS_M 1.
+   `residual`, and outputs go straight to memory. Not with RESIDENT, NEXT or ROW_SUMS, and only with BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
 
    PAIR: a cluster of two blocks takes tiles of the same channels and of neighbouring pixels. Each loads half of a
-   slice's weights for both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
+   slice's weights for both, and a place of the ring is free when both have read it. Not with RESIDENT.
 
    ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
-
-   STEM: the image has 4 channels, and a slice is the KH rows of it under a row of outputs, unchanged: the 1x8 window of
-   an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes later. Without swizzle wgmma takes
-   16-byte pieces at any distance, so windows need not be copied. Only the max pool of the outputs, 3x3 with stride 2,
-   is stored. A tile is a strip of pooled rows of an image; neighbouring strips both compute the row of outputs that
-   they share. Each warpgroup has its own ring.
 
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #ifdef VALUE_U8
@@ -1490,14 +1505,10 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define BM (64 * BLOCKS_M * GROUPS)
 #define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* the missing channels of the last one have zero weights */
-#define OWN_CHUNKS (STEM ? 1 : KH * KW * C_CHUNKS)
-#define ROW_BYTES (IW * 8) /* of STEM's image */
+#define OWN_CHUNKS (KH * KW * C_CHUNKS)
 #define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
-#define WEIGHT_CHUNKS (STEM ? (KH * KW * 4 + BK - 1) / BK : CHUNKS)
-#define RINGS (STEM ? 2 : 1)
-#define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* includes the windows past a row's end */
-#define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * SLICE_ROW)
+#define A_BYTES (BM * SLICE_ROW)
 #define B_BYTES (BN * SLICE_ROW)
 #define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
 #define BLOCK_BYTES (64 * SLICE_ROW)
@@ -1511,7 +1522,7 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define OUT_N (NEXT ? 128 : BN) /* channels of a tile's outputs, at once */
 #define SLOT_N (VALUE == 1 ? OUT_N < 128 ? OUT_N : 128 : 64) /* rows of a slot have 128 bytes at most */
 #define SLOT_BYTES (64 * SLOT_N * VALUE)
-#define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
+#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
@@ -1521,12 +1532,11 @@ STRUCT(wgmma_arguments);
 /* Addresses in shared memory. */
 struct layout {
     unsigned base;
-    int ring;
-    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * (i + (2 * RINGS - 2) * STAGES); }
-    DEVICE unsigned stage(int i) const { return base + (ring * STAGES + i) * STAGE_BYTES; }
-    DEVICE unsigned full(int i) const { return base + BARRIERS_AT + 8 * (2 * ring * STAGES + i); }
-    DEVICE unsigned empty(int i) const { return full(STAGES + i); }
-    DEVICE unsigned weights(int chunk) const { return base + RINGS * STAGES * STAGE_BYTES + chunk * B_BYTES; }
+    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * i; }
+    DEVICE unsigned stage(int i) const { return base + i * STAGE_BYTES; }
+    DEVICE unsigned full(int i) const { return barrier(i); }
+    DEVICE unsigned empty(int i) const { return barrier(STAGES + i); }
+    DEVICE unsigned weights(int chunk) const { return base + STAGES * STAGE_BYTES + chunk * B_BYTES; }
     DEVICE unsigned next(int chunk) const { return base + NEXT_AT + chunk * NEXT_BYTES; }
     DEVICE unsigned inner(int group, int chunk) const {
         return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
@@ -1593,8 +1603,8 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
     if (RESIDENT) {
-        reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
-        for (int k = 0; k < WEIGHT_CHUNKS; k++)
+        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
+        for (int k = 0; k < CHUNKS; k++)
             reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
             reid_tensor_load_2d(l.next(k), next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, l.resident());
@@ -1635,31 +1645,6 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     for (int i = 0; i < STAGES && PAIR; i++, s.advance(1)) wait_for(l.empty(s.at), s.parity ^ 1);
 }
 
-#if STEM
-/* Strips of `rows` pooled rows that make up an image. */
-DEVICE int strips_of(int rows) { return (POOL_H + rows - 1) / rows; }
-
-/* Copies the operands of STEM, in a thread for each ring. Rows of outputs outside the image repeat those at its edge,
-   which leaves the largest value the same. */
-DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int strips, int rows) {
-    cursor<STAGES> s;
-    if (l.ring == 0) reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
-    for (int k = 0; k < WEIGHT_CHUNKS && l.ring == 0; k++)
-        reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
-    wait_for_last();
-    for (int strip = first_tile(l.ring); strip < strips; strip += tile_step()) {
-        const value_t *from = image + (long long)(strip / strips_of(rows)) * IH * IW * 4;
-        int first = strip % strips_of(rows) * rows * 2 - POOL_PAD_Y;
-        for (int row = first; row <= first + 2 * rows; row++, s.advance(1)) {
-            wait_for(l.empty(s.at), s.parity ^ 1);
-            reid_mbarrier_arrive_expect_tx(l.full(s.at), KH * ROW_BYTES);
-            reid_bulk_load(l.stage(s.at), from + min(max(row, 0), OH - 1) * STRIDE * IW * 4, KH * ROW_BYTES,
-                           l.full(s.at));
-        }
-    }
-}
-#endif
-
 /* Copies the residuals of a warpgroup, in one thread, in the order in which it stores. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
     cursor<SLOTS> s;
@@ -1679,11 +1664,6 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
 template <int bytes> DEVICE unsigned place(int row, int piece) {
     unsigned at = (unsigned)(row * bytes + piece * 16);
     return at ^ at / 128 % (bytes / 16) * 16;
-}
-
-/* A descriptor without swizzle: pieces of 16 bytes, whose neighbours along K and along M are 16 bytes further. */
-DEVICE unsigned long long windows(unsigned address) {
-    return (unsigned long long)((address & 0x3ffff) >> 4) | 1ull << 16 | 8ull << 32;
 }
 
 /* A warpgroup's sums, (64 BLOCKS_M pixels, n channels). */
@@ -1715,19 +1695,6 @@ template <int n> struct sums {
             for (int i = 0; i < BLOCKS_M; i++)
                 reid_wgmma<n>(d[i], operand<SLICE_ROW>(a + i * BLOCK_BYTES + step * 32),
                               operand<SLICE_ROW>(b + step * 32), true);
-        reid_wgmma_commit();
-        hold();
-    }
-    /* STEM: adds the products of a whole row, KH times 32 deep. */
-    DEVICE void add_rows(unsigned a, unsigned b) {
-        hold();
-        reid_wgmma_fence();
-#pragma unroll
-        for (int step = 0; step < KH * 2; step++)
-#pragma unroll
-            for (int i = 0; i < BLOCKS_M; i++)
-                reid_wgmma<n>(d[i], windows(a + step / 2 * ROW_BYTES + step % 2 * 32 + i * 1024),
-                              operand<SLICE_ROW>(b + step / 4 * B_BYTES + step % 4 * 32), true);
         reid_wgmma_commit();
         hold();
     }
@@ -1846,9 +1813,8 @@ struct consumer {
     cursor<STAGES> s;
     cursor<SLOTS> o;
     bool stores; /* it has stored before */
-    void *to; /* row sums, or pooled rows */
+    void *to; /* row sums, or with SPLIT outputs */
     int pixels;
-    unsigned *full; /* of STEM */
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
     /* Adds the products of `count` slices. pass: of NEXT, whose inputs the warpgroup has put into shared memory; -1:
@@ -1860,8 +1826,7 @@ struct consumer {
             unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
             unsigned b = !RESIDENT ? stage + A_BYTES : pass < 0 ? l.weights(k) : l.next(pass * NEXT_CHUNKS + k);
             if (ring) wait_for(l.full(s.at), s.parity);
-            if (STEM) acc.add_rows(stage, b);
-            else acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
+            acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
             if (!ring) continue;
             if (k) reid_wgmma_wait<1>();
             if (k && first_lane) give_back(l.empty(last)); /* the previous slice has been read */
@@ -1977,89 +1942,6 @@ struct consumer {
         }
     }
 
-#if STEM
-#define HALF_255 0x5bf8 /* 255 as a half */
-    /* The outputs of two channels from c on as halves, also in BYTES. */
-    DEVICE static unsigned halves_of(const float *d, int c, const float *scale, const float *bias) {
-#if BYTES
-        float2 s = __ldg((const float2 *)(scale + c)), b = __ldg((const float2 *)(bias + c));
-        return reid_f16x2_from_f32(nearest(fmaf(d[0], s.x, b.x)) - 12582912.0f,
-                                   nearest(fmaf(d[1], s.y, b.y)) - 12582912.0f);
-#else
-        (void)c, (void)scale, (void)bias; /* the sums started with the bias */
-        return reid_f16x2_from_f32(act(d[0]), act(d[1]));
-#endif
-    }
-
-    /* Stores eight outputs from the value `at` on. */
-    DEVICE void store_eight(long long at, uint4 v) {
-#if BYTES
-        const unsigned words[4] = {v.x, v.y, v.z, v.w};
-        unsigned bytes[2] = {0, 0};
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            bytes[i / 4] |= (unsigned)reid_f32_from_f16((unsigned short)(words[i / 2] >> i % 2 * 16)) << i % 4 * 8;
-        *(uint2 *)((unsigned char *)to + at) = make_uint2(bytes[0], bytes[1]);
-#else
-        *(uint4 *)((value_t *)to + at) = v;
-#endif
-    }
-
-    /* Stores a row of the max pool. best: the largest of three rows of outputs, in wgmma's layout. */
-    DEVICE void store_pooled(const unsigned (*best)[16], long long row) {
-        int t = threadIdx.x % 128, lane = t % 32, pixel = t / 32 * 16 + lane % 16;
-        reid_bar_sync(1 + group, 128); /* what was here before has been read */
-#pragma unroll
-        for (int i = 0; i < 4 * BLOCKS_M; i++)
-            reid_stmatrix_x4(l.slot(group, i / 4) + pixel * 128 + ((i % 4 * 2 + lane / 16) ^ pixel % 8) * 16,
-                             best[i / 4] + i % 4 * 4);
-        reid_bar_sync(1 + group, 128);
-        const unsigned char *from = shared + (l.slot(group, 0) - l.base);
-        for (int at = t; at < POOL_W * 8; at += 128) {
-            uint4 v = make_uint4(0, 0, 0, 0);
-            for (int k = 0; k < 3; k++) {
-                int x = min(max(at / 8 * 2 - POOL_PAD_X + k, 0), OW - 1);
-                uint4 u = *(const uint4 *)(from + x * 128 + (at % 8 ^ x % 8) * 16);
-                v = k ? make_uint4(reid_max_f16x2(v.x, u.x), reid_max_f16x2(v.y, u.y), reid_max_f16x2(v.z, u.z),
-                                   reid_max_f16x2(v.w, u.w)) : u;
-            }
-            store_eight(row + at * 8, v);
-        }
-    }
-
-    /* Computes strips of the max pool. Takes the maximum of three rows of outputs in registers. */
-    DEVICE void pool_strips(const float *scale, const float *bias, int strips, int rows) {
-        for (int strip = first_tile(group); strip < strips; strip += tile_step()) {
-            int first = strip % strips_of(rows) * rows;
-            long long image = (long long)(strip / strips_of(rows)) * POOL_H;
-            unsigned best[BLOCKS_M][16], now[BLOCKS_M][16];
-            for (int row = 0; row <= 2 * rows; row++) {
-                sums<BN> acc;
-                acc.begin(bias, 0, 0, OC_PADDED);
-                multiply(acc, 1, -1, false);
-                int pooled = first + row / 2 - 1; /* a pooled row is complete after every second row */
-                int y = first * 2 - POOL_PAD_Y + row, lane = threadIdx.x % 32;
-                const bool counted = BYTES && y >= 0 && y < OH && (row || !first); /* the previous strip counts row 0 */
-                unsigned cut = 0;
-#pragma unroll
-                for (int i = 0; i < BLOCKS_M * 16; i++) {
-                    const float *d = acc.d[i / 16] + i % 16 * 2;
-                    now[i / 16][i % 16] = halves_of(d, i % 16 / 2 * 8 + threadIdx.x % 4 * 2, scale, bias);
-                    unsigned &b = best[i / 16][i % 16], v = now[i / 16][i % 16];
-                    b = row ? reid_max_f16x2(b, v) : v;
-                    int x = i / 16 * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4 + i % 2 * 8;
-                    if (counted && x < OW) cut += ((v & 0xffff) == HALF_255) + (v >> 16 == HALF_255);
-                }
-                reid_add_nonzero(full + strip / strips_of(rows), cut);
-                if (row % 2 || !row || pooled >= POOL_H) continue;
-                store_pooled(best, (image + pooled) * (POOL_W * OC_PADDED));
-#pragma unroll
-                for (int i = 0; i < BLOCKS_M * 16; i++) best[i / 16][i % 16] = now[i / 16][i % 16];
-            }
-        }
-    }
-#endif
-
     /* Passes the outputs on to a second, 1x1 convolution as its input. */
     DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, finish f, finish after, int m0) {
 #pragma unroll
@@ -2113,23 +1995,14 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
 #define BLOCKS_ASKED_FOR (LIGHT ? 2 : 1)
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
 reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
-    layout l = {reid_shared_address(shared), 0};
+    const layout l = {reid_shared_address(shared)};
     let_next_begin();
     int group = threadIdx.x / 128, across = (a.pixels + TILE_PIXELS - 1) / TILE_PIXELS;
     int tiles = (PAIR ? across + across % 2 : across) * TILES_N;
-#if STEM
-    tiles = a.pixels / (OH * OW) * strips_of(a.strip_rows);
-#endif
-    if (STEM) { /* zeros where wgmma reads but no copy writes */
-        for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
-            if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
-        reid_fence_proxy_async_shared();
-    }
     if (threadIdx.x == 0) {
-        for (int i = 0; i < RINGS * STAGES; i++) {
-            l.ring = i / STAGES;
-            reid_mbarrier_init(l.full(i % STAGES), 1);
-            reid_mbarrier_init(l.empty(i % STAGES), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
+        for (int i = 0; i < STAGES; i++) {
+            reid_mbarrier_init(l.full(i), 1);
+            reid_mbarrier_init(l.empty(i), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
         }
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
@@ -2142,30 +2015,255 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
     block_meeting();
     if (group == 2) {
         if (!LIGHT) reid_setmaxnreg_dec<40>();
-#if STEM
-        l.ring = threadIdx.x / 32 % 4;
-        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(a.image, &a.weights_map, l, tiles, a.strip_rows);
-#else
         if (threadIdx.x == 256) copy_operands(a, l, tiles);
         if (RESIDUAL && SPLIT == 1 && threadIdx.x == 288) copy_residuals(&a.residual_map, l, tiles, 0);
         if (RESIDUAL && SPLIT == 1 && threadIdx.x == 320) copy_residuals(&a.residual_map, l, tiles, 1);
-#endif
     } else {
         if (!LIGHT) reid_setmaxnreg_inc<232>();
         wait_for_last();
         if (RESIDENT) wait_for(l.resident(), 0);
-        l.ring = STEM ? group : 0;
-        consumer c = {l, group, {}, {}, false, a.out, a.pixels, a.full};
-#if STEM
-        c.pool_strips(a.scales, a.bias, tiles, a.strip_rows);
-#else
+        consumer c = {l, group, {}, {}, false, a.out, a.pixels};
         const bool adds = BYTES && RESIDUAL;
         const float rest = adds && !NEXT ? a.scales[OC_PADDED] : 0, next_rest = adds && NEXT ? a.next_scales[NEXT] : 0;
         finish f = {a.scales, a.bias, rest, 0, OC_PADDED, a.full, a.pixels, 0};
         finish next = {a.next_scales, a.next_bias, next_rest, 0, NEXT, a.full, a.pixels, 0};
         compute_tiles(a, f, next, c, tiles);
+    }
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   The first convolution of a ResNet on Hopper, 7x7 with stride 2, and its max pool, 3x3 with stride 2; only the pool is
+   stored. The product is turned round: channels are wgmma's rows, and the OW outputs of a row of the image its columns.
+
+       weights (64, KH, 8, 4)     in the registers of a warpgroup, for the whole launch                          A
+       image (IH, IW, 4)          a ring of pairs of rows, copied as they are. The 1x8 window of an output is    B
+                                  64 bytes, and that of the next output, two pixels on, begins 16 bytes later;
+                                  without swizzle wgmma takes 16-byte pieces at any distance.
+       sums (64, OW)              a thread has channels c and c + 8, which become a word of two halves, of
+                                  outputs 8 j + 2 q and 8 j + 2 q + 1: q = lane % 4, and c counts lane / 4
+       pool, along a row          the larger of these two and of one neighbour's, for pixel 4 j + q of the pool
+       pool, down the columns     in registers, from one row of outputs to the next
+       a pooled row (POOL_W, 64)  through shared memory, to be stored in pieces of 16 bytes
+
+   Two warpgroups multiply; a thread of the third fills the ring of each. A warpgroup takes strip after strip of pooled
+   rows of an image; neighbouring strips both compute the row of outputs that they share. Sums are in the order of K and
+   begin with the bias; BYTES: with 0, and scale and bias come at the end, then the pool works on halves of 0 ... 255.
+
+   Shared memory, in this order: both rings, a pooled row of each warpgroup, mbarriers.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_STEM_POOL
+STRUCT(stem_pool_arguments);
+
+#define BN ((OW + 15) / 16 * 16)            /* a sum of instructions' widths */
+#define GROUPS_OF_8 (BN / 8)
+#define ROW_BYTES (IW * 8)
+#define PITCH (ROW_BYTES + (BN - OW) * 16)  /* of rows in the ring: with zeros for windows beyond the last output's */
+#define PAIRS_READ ((KH + 1) / 2)           /* by a row of outputs */
+#define VALUE_BYTES (BYTES ? 1 : 2)          /* of outputs */
+#define POOLED_PITCH (64 * VALUE_BYTES + 16) /* so that the words of a warp go to different banks */
+#define POOLED_AT (2 * STAGES * 2 * PITCH)
+#define BARRIERS_AT (POOLED_AT + 2 * POOL_W * POOLED_PITCH)
+#define HALF_255 0x5bf8 /* 255 as a half */
+static_assert(OC_PADDED == 64 && KH == 7 && KW == 8 && STRIDE == 2, "a ResNet's");
+static_assert(POOL_PAD_X >= 0 && POOL_PAD_X < 2 && POOL_PAD_X == POOL_PAD_Y, "of a window of three");
+
+/* Addresses in shared memory, of one ring. */
+struct layout {
+    unsigned base;
+    int ring;
+    DEVICE unsigned pair(int i) const { return base + (ring * STAGES + i) * (2 * PITCH); }
+    DEVICE unsigned full(int i) const { return base + BARRIERS_AT + 8 * (2 * ring * STAGES + i); }
+    DEVICE unsigned empty(int i) const { return full(STAGES + i); }
+};
+
+/* A strip: the image, its pooled rows and the rows of outputs that these need, up to `last`. */
+struct pool_strip {
+    int image, pooled, end, first, last;
+    DEVICE pool_strip(int index, int rows) {
+        const int strips = (POOL_H + rows - 1) / rows;
+        image = index / strips, pooled = index % strips * rows, end = min(pooled + rows, POOL_H);
+        first = max(pooled * 2 - POOL_PAD_Y, 0), last = min(end * 2 - POOL_PAD_Y, OH - 1);
+    }
+};
+
+/* Copies the rows of a warpgroup's strips, in one thread. Row y of outputs needs the pairs of rows y to y + 3. */
+DEVICE void copy_rows(const stem_pool_arguments &a, layout l, int strips) {
+    cursor<STAGES> s;
+    wait_for_last();
+    for (int i = blockIdx.x + l.ring * gridDim.x; i < strips; i += 2 * gridDim.x) {
+        const pool_strip strip(i, a.strip_rows);
+        const value_t *image = a.image + (long long)strip.image * IH * IW * 4;
+        for (int pair = strip.first; pair < strip.last + PAIRS_READ; pair++, s.advance(1)) {
+            const int rows = min(IH - 2 * pair, 2);
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(l.full(s.at), rows * ROW_BYTES);
+            for (int row = 0; row < rows; row++)
+                reid_bulk_load(l.pair(s.at) + row * PITCH, image + (2 * pair + row) * (IW * 4), ROW_BYTES,
+                               l.full(s.at));
+        }
+    }
+}
+
+/* A warpgroup, and a thread's part of its rows. */
+struct stem {
+    layout l;
+    cursor<STAGES> next, oldest; /* pairs of rows: to wait for, and to read first */
+    int lane, q, channel;        /* of the thread: the first of two channels, eight apart */
+    unsigned w[KH * 2][4];       /* weights, for 16 of K at a time */
+    float bias[2], scale[2];
+    float d[BN / 2];
+
+    DEVICE void begin(const stem_pool_arguments &a) {
+        lane = threadIdx.x % 32, q = lane % 4, channel = threadIdx.x / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+        for (int i = 0; i < 4 * KH * 2; i++) { /* channels c and c + 8 of values 2 q and 2 q + 1, then of those 8 on */
+            const int c = channel + i % 2 * 8, k = i / 4 * 16 + i / 2 % 2 * 8 + q * 2;
+            w[i / 4][i % 4] = __ldg((const unsigned *)(a.weights + c * (KH * KW * 4) + k));
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            bias[i] = __ldg(a.bias + channel + i * 8);
+            scale[i] = BYTES ? __ldg(a.scales + channel + i * 8) : 1;
+        }
+    }
+
+    DEVICE void hold() {
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++) reid_wgmma_hold(d[i]);
+    }
+
+    /* Computes the sums of a row of outputs, from the oldest pair of rows on, which is then free. */
+    DEVICE void multiply() {
+        unsigned pair[PAIRS_READ];
+#pragma unroll
+        for (int i = 0; i < PAIRS_READ; i++) pair[i] = l.pair((oldest.at + i) % STAGES);
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++) d[i] = BYTES ? 0 : bias[i / 2 % 2];
+        hold();
+        reid_wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < KH * 2; k++)
+            add_products<BN, 16>(d, w[k], windows(pair[k / 4] + k / 2 % 2 * PITCH + k % 2 * 32));
+        reid_wgmma_commit();
+        hold();
+        reid_wgmma_wait<0>();
+        hold();
+        give_back();
+    }
+
+    DEVICE void give_back() {
+        if (lane == 0) reid_mbarrier_arrive(l.empty(oldest.at));
+        oldest.advance(1);
+    }
+
+    /* The halves of two channels' sums, c and c + 8. */
+    DEVICE unsigned halves_of(float low, float high) const {
+#if BYTES
+        return reid_f16x2_from_f32(nearest(fmaf(low, scale[0], bias[0])) - 12582912.0f,
+                                   nearest(fmaf(high, scale[1], bias[1])) - 12582912.0f);
+#else
+        return reid_f16x2_from_f32(low, high); /* ReLU comes after the pool, which makes it the same */
 #endif
     }
+
+    /* Pools a row along itself: pixel 4 j + q to row[j]. Returns the number of outputs that are 255. */
+    DEVICE unsigned pool_row(unsigned (&row)[GROUPS_OF_8]) const {
+        const int from = (lane & ~3) | ((lane + (POOL_PAD_X ? 3 : 1)) & 3); /* the lane of the neighbour */
+        unsigned cut = 0, kept = 0;
+#pragma unroll
+        for (int i = 0; i < GROUPS_OF_8; i++) {
+            const int j = POOL_PAD_X ? i : GROUPS_OF_8 - 1 - i, x = 8 * j + 2 * q;
+            const unsigned even = halves_of(d[4 * j], d[4 * j + 2]), odd = halves_of(d[4 * j + 1], d[4 * j + 3]);
+            const unsigned second = 8 * j + 7 < OW || x + 1 < OW ? odd : even; /* beyond the row: the same once more */
+            /* With padding the window begins with the odd output before `even`, else it ends with the even one after
+               `odd`; at the end of four lanes it is in the group of 8 before, or after. */
+            const unsigned own = POOL_PAD_X ? odd : even;
+            const unsigned third = __shfl_sync(0xffffffffu, q == (POOL_PAD_X ? 3 : 0) ? kept : own, from);
+            const bool outside = POOL_PAD_X ? j == 0 && q == 0 : 8 * j + 8 >= OW && x + 2 >= OW;
+            row[j] = reid_max_f16x2(reid_max_f16x2(even, second), outside ? even : third);
+            if (ACT == ACT_RELU && !BYTES) row[j] = reid_max_f16x2(row[j], 0);
+            kept = own;
+            if (BYTES && (8 * j + 7 < OW || x < OW)) cut += ((even & 0xffff) == HALF_255) + (even >> 16 == HALF_255);
+            if (BYTES && (8 * j + 7 < OW || x + 1 < OW)) cut += ((odd & 0xffff) == HALF_255) + (odd >> 16 == HALF_255);
+        }
+        return cut;
+    }
+
+    /* Stores a pooled row, whose first value is at `to`. */
+    DEVICE void store(const unsigned (&row)[GROUPS_OF_8], unsigned char *to) const {
+        unsigned char *pooled = shared + POOLED_AT + l.ring * (POOL_W * POOLED_PITCH);
+        reid_bar_sync(1 + l.ring, 128); /* what was here before has been read */
+#pragma unroll
+        for (int j = 0; j < GROUPS_OF_8; j++) {
+            unsigned char *at = pooled + (4 * j + q) * POOLED_PITCH + channel * VALUE_BYTES;
+            if (4 * j + 3 >= POOL_W && 4 * j + q >= POOL_W) continue;
+#if BYTES
+            at[0] = (unsigned char)reid_f32_from_f16((unsigned short)row[j]);
+            at[8] = (unsigned char)reid_f32_from_f16((unsigned short)(row[j] >> 16));
+#else
+            ((value_t *)at)[0] = (value_t)row[j], ((value_t *)at)[8] = (value_t)(row[j] >> 16);
+#endif
+        }
+        reid_bar_sync(1 + l.ring, 128);
+        for (int i = threadIdx.x % 128; i < POOL_W * 4 * VALUE_BYTES; i += 128) {
+            const int x = i / (4 * VALUE_BYTES), piece = i % (4 * VALUE_BYTES) * 16;
+            *(uint4 *)(to + i * 16) = *(const uint4 *)(pooled + x * POOLED_PITCH + piece);
+        }
+    }
+
+    DEVICE void compute(const stem_pool_arguments &a, const pool_strip &strip) {
+        unsigned best[GROUPS_OF_8], now[GROUPS_OF_8];
+        for (int i = 1; i < PAIRS_READ; i++, next.advance(1)) wait_for(l.full(next.at), next.parity);
+        for (int y = strip.first; y <= strip.last; y++) {
+            const int row = y - (strip.pooled * 2 - POOL_PAD_Y); /* the last of a window if it is even */
+            wait_for(l.full(next.at), next.parity);
+            next.advance(1);
+            multiply();
+            unsigned cut = pool_row(now);
+            if (BYTES && (row || !strip.pooled)) reid_add_nonzero(a.full + strip.image, cut); /* once in all strips */
+#pragma unroll
+            for (int j = 0; j < GROUPS_OF_8; j++)
+                best[j] = y == strip.first ? now[j] : reid_max_f16x2(best[j], now[j]);
+            if ((row % 2 || !row) && y < strip.last) continue;
+            const long long pooled = (long long)strip.image * POOL_H + strip.pooled + (row + 1) / 2 - 1;
+            store(best, (unsigned char *)a.out + pooled * (POOL_W * 64 * VALUE_BYTES));
+#pragma unroll
+            for (int j = 0; j < GROUPS_OF_8; j++) best[j] = now[j];
+        }
+        for (int i = 1; i < PAIRS_READ; i++) give_back();
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+reid_stem_pool(const GRID_CONSTANT stem_pool_arguments a) {
+    layout l = {reid_shared_address(shared), (int)threadIdx.x / 128};
+    const int strips = a.images * ((POOL_H + a.strip_rows - 1) / a.strip_rows);
+    let_next_begin();
+    for (int i = threadIdx.x * 4; BN > OW && i < 4 * STAGES * PITCH; i += 384 * 4)
+        if (i % PITCH >= ROW_BYTES) *(unsigned *)(shared + i) = 0;
+    if (BN > OW) reid_fence_proxy_async_shared();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 2 * STAGES; i++) {
+            const layout ring = {l.base, i / STAGES};
+            reid_mbarrier_init(ring.full(i % STAGES), 1), reid_mbarrier_init(ring.empty(i % STAGES), 4);
+        }
+        reid_fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (l.ring == 2) {
+        reid_setmaxnreg_dec<40>();
+        l.ring = threadIdx.x / 32 % 4;
+        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(a, l, strips);
+        return;
+    }
+    reid_setmaxnreg_inc<232>();
+    stem s;
+    s.l = l, s.next = s.oldest = cursor<STAGES>();
+    s.begin(a);
+    wait_for_last();
+    for (int i = blockIdx.x + l.ring * gridDim.x; i < strips; i += 2 * gridDim.x)
+        s.compute(a, pool_strip(i, a.strip_rows));
 }
 #endif
 
@@ -2234,20 +2332,6 @@ DEVICE void copy_operands(const project_arguments &a, layout l, int tiles) {
     }
 }
 
-static_assert(BN % 16 == 0 && BN < 256, "a sum of instructions' widths");
-
-/* Adds the products of 16 of K: of A in registers, and of the weights at b. BN is a sum of instructions' widths; if it
-   is 128, by two of 64, because ptxas (CUDA 13.0) makes each of 128 wait for the one before if the last slice is
-   short. */
-template <int width, int from> DEVICE void add_products(float *d, const unsigned *a, unsigned b) {
-    if constexpr (BN == 128 && width == 128) {
-        reid_wgmma_registers<64>(d, a, operand<128>(b), true);
-        reid_wgmma_registers<64>(d + 32, a, operand<128>(b + 64 * 128), true);
-    } else if constexpr ((BN & width) != 0)
-        reid_wgmma_registers<width>(d + from / 2, a, operand<128>(b + from * 128), true);
-    if constexpr (width > 16) add_products<width / 2, from + (BN & width)>(d, a, b);
-}
-
 /* A warp's 16 pixels of a tile, from pixel m0 on; a lane has two, `m` and the eighth after it. */
 struct projection {
     layout l;
@@ -2308,7 +2392,7 @@ struct projection {
         hold();
         reid_wgmma_fence();
 #pragma unroll
-        for (int i = 0; i < steps; i++) add_products<128, 0>(d, a + 4 * i, b + i * 32);
+        for (int i = 0; i < steps; i++) add_products<BN, 128>(d, a + 4 * i, operand<128>(b + i * 32));
         reid_wgmma_commit();
         hold();
         reid_wgmma_wait<1>();

@@ -1,4 +1,4 @@
-/* kernels_wgmma.c: reid_conv_wgmma against its definition, on the emulator: every layer of ResNet-50 and EfficientNet
+/* kernels_wgmma.c: reid_conv_wgmma and reid_stem_pool against their definitions, on the emulator: every layer of ResNet-50 and EfficientNet
    that uses it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
    may change a bit. Built and run by tests/gpu/t_wgmma.sh. */
 #define REID_STATIC
@@ -170,20 +170,21 @@ static void expect(operands *o, int split) {
     free(in), free(rest), free(bias);
 }
 
-/* The max pool of the stem's outputs; of halves that are not negative the larger one has the larger bits. */
+/* The max pool of the stem's outputs. */
 static operands pool_of(int index, const operands *stem) {
     operands o = {.index = index, .images = stem->images, .oc = stem->oc};
     const reid__op *op = op_of(&o);
     o.pixels = o.images * op->oh * op->ow;
-    o.want = (uint16_t *)calloc((size_t)(o.pixels * o.oc), sizeof *o.want);
+    o.want = (uint16_t *)malloc((size_t)(o.pixels * o.oc) * sizeof *o.want);
     if (!o.want) exit(1);
     for (int i = 0; i < o.pixels * o.oc; i++) {
+        float most = -INFINITY;
         int m = i / o.oc, image = m / (op->oh * op->ow), y0 = m / op->ow % op->oh * op->stride - op->pad_y;
         int x0 = m % op->ow * op->stride - op->pad_x;
         for (int y = reid__max(y0, 0); y < reid__min(y0 + op->kh, op->ih); y++)
             for (int x = reid__max(x0, 0); x < reid__min(x0 + op->kw, op->iw); x++) {
                 uint16_t v = stem->want[((image * op->ih + y) * op->iw + x) * o.oc + i % o.oc];
-                if (v > o.want[i]) o.want[i] = v;
+                if (float_of(v) > most) most = float_of(v), o.want[i] = v;
             }
     }
     return o;
@@ -245,7 +246,7 @@ static void check_row_sums(const float *got, const operands *o, int rows, int pe
     }
 }
 
-/* Operands through reid_conv_wgmma with this tile: all images on few multiprocessors, the first one on many. */
+/* Operands through reid_conv_wgmma with this tile, or reid_stem_pool, which has none: all images on few multiprocessors, the first one on many. */
 static void run_tile(const operands *o, const operands *more, const operands *before, const reid__wgmma_tile *t,
                      int multiprocessors) {
     const reid__op *op = op_of(o);
@@ -253,7 +254,8 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     reid__program p;
     reid__step s;
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
-    reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
+    if (op->kind == REID__MAXPOOL) reid__stem_pool_step(&gpu.plan, op, &p, &s);
+    else reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
     reid__define_conv(&gpu.plan, o->index, &p);
     reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
@@ -277,7 +279,8 @@ static void run_tile(const operands *o, const operands *more, const operands *be
         void *got = malloc(bytes);
         lane.buffer[op->out] = emu_upload(NULL, bytes);
         gpu.device.multiprocessors = images == o->images ? multiprocessors : 132;
-        NEED(reid__gpu_run_wgmma(&gpu, &lane, o->index, &s, images, &error));
+        NEED(op->kind == REID__MAXPOOL ? reid__gpu_run_stem_pool(&gpu, &lane, o->index, &s, images, &error)
+                                       : reid__gpu_run_wgmma(&gpu, &lane, o->index, &s, images, &error));
         NEED(cuCtxSynchronize());
         emu_download(got, lane.buffer[op->out], bytes);
         if (per > 1) check_row_sums((const float *)got, o, images * op->oh, per);
@@ -290,6 +293,8 @@ static void run_tile(const operands *o, const operands *more, const operands *be
 
 static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
     const reid__op *op = &plan.ops[index];
+    if (op->kind == REID__MAXPOOL)
+        return emu_case("reid_stem_pool%s, %d of %dx%d", emu_bf16() ? " bf16" : "", images, op->ih, op->iw);
     return emu_case("reid_conv_wgmma%s %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d",
                     emu_bf16() ? " bf16" : "", op->name, images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident,
                     t->pair, t->split);
@@ -300,11 +305,13 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     int with = gpu.plan.fused_shortcut[index], inner = gpu.plan.fused_first[index], all = large < 0, fit = 0, count = 0;
     int more_multiprocessors[REID__WGMMA_SHAPES];
     reid__wgmma_tile tiles[REID__WGMMA_SHAPES];
-    int most = all && plan.ops[index].kind == REID__CONV ? REID__WGMMA_SHAPES : 1;
+    const int pools = plan.ops[index].kind == REID__MAXPOOL, most = all && !pools ? REID__WGMMA_SHAPES : 1;
     for (int tile = 0; tile < most; tile++) {
         const reid__wgmma_shape *shape = &reid__wgmma_shapes[tile];
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, shape)
-                                 : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
+        reid__wgmma_tile t = {.stages = 8};
+        if (!pools)
+            t = all ? reid__wgmma_fit(&gpu.plan, index, shape)
+                    : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (all && (shape->split > 1 || (shape->wide && t.bn < 256))) continue; /* another one's */
         if (t.stages < 2 || (all && shape->pair && !t.pair)) continue; /* does not fit */
         fit++;
@@ -328,10 +335,12 @@ static void plan_of(const char *network, int height, int width) {
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
 }
 
-/* The stem and its max pool: rows of one to three blocks of pixels, without padding, an odd number of strips. */
+/* The stem and its max pool: rows of 19 to 165 outputs, with and without padding, an odd number of strips, sums below
+   zero. */
 static void test_pools(size_t count) {
     static const struct { const char *network; int height, width, images, multiprocessors; } rows[] = {
         {"resnet50-fastreid", 45, 37, 3, 1}, {"resnet50", 33, 250, 2, 2}, {"resnet50", 21, 330, 1, 1},
+        {"resnet50-strongbaseline", 40, 64, 2, 1}, {"resnet50-fastreid", 30, 46, 1, 2},
     };
     for (size_t i = 0; i < count; i++) {
         plan_of(rows[i].network, rows[i].height, rows[i].width);
@@ -588,7 +597,7 @@ int main(int argc, char **argv) {
     NEED(reid__driver_load(&gpu.device, NULL));
     int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
     if (only("sizes")) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
-    if (only("pools")) test_pools(few ? 1 : 3);
+    if (only("pools")) test_pools(few ? 1 : 5);
     if (only("row_sums")) test_row_sums("resnet50");
     if (only("row_sums") && !few) test_row_sums("efficientnet_b0");
     if (only("pairs")) test_pairs();
