@@ -120,7 +120,7 @@
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
              reid__gpu_resize        kernel reid_resize: (224, 224, 3) bytes, as on the CPU
              reid__gpu_capture       recorded the next steps in a CUDA graph when the handle was created:
-                 reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
+                 reid__gpu_run_input kernel reid_input: (224, 224, 3) halves; on Hopper reid_stem_pool does it
                  reid__gpu_run_op    one kernel for each operation, with the shapes above; the embedding is in floats
            reid__slot_finish         waits, and copies the row of 2048 floats out
 
@@ -190,7 +190,7 @@
        `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
 
-   INT8            opt-in, for ResNets without -ibn or -nl, on a CPU or a GPU from Ampere (sm_80) on
+   INT8            opt-in, for ResNets without -ibn, -nl or -strongbaseline, on a CPU or a GPU from Ampere (sm_80) on
        desc.precision = REID_INT8 needs the activation ranges that `reid calibrate --int8` measured on your own crops:
        desc.ranges, a safetensors file with one F32 scalar for each stored activation, under the name of the operation
        that writes it. Its metadata key reid.fingerprint must equal the network's fingerprint (without flip and raw).
@@ -1505,8 +1505,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     w->tensors = (reid__tensor *)reid__alloc(mem, bytes);
     if (!w->tensors) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "no memory for its header");
     w->meta = (reid__meta *)(void *)(w->tensors + w->max_count);
-    w->header = (char *)(w->meta + w->max_meta_count);
-    w->header[w->header_size] = 0;
+    w->header = (char *)(w->meta + w->max_meta_count), w->header[w->header_size] = 0;
     return reid__weights_bytes(w, 8, w->header, w->header_size, e);
 }
 
@@ -1593,8 +1592,7 @@ static int reid__utf8_length(const char *text) {
 static int reid__json_unit(reid__json *j, unsigned *unit) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
     if (j->at[0] != '\\' || j->at[1] != 'u') return reid__json_bad(j, "an unknown escape, or half a surrogate pair");
-    j->at += 2;
-    *unit = 0;
+    j->at += 2, *unit = 0;
     for (int i = 0; i < 4; i++, j->at++) {
         const char *digit = *j->at ? strchr(digits, *j->at) : NULL;
         if (!digit) return reid__json_bad(j, "\\u needs four hexadecimal digits");
@@ -1962,8 +1960,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
         for (; end - p >= 8; p += 8) h = reid__rotate(h ^ reid__mix(0, reid__le64(p)), 27) * REID__P1 + REID__P4;
         for (; end - p >= 4; p += 4) h = reid__rotate(h ^ reid__le32(p) * REID__P1, 23) * REID__P2 + REID__P3;
         for (; p < end; p++) h = reid__rotate(h ^ *p * REID__P5, 11) * REID__P1;
-        h = (h ^ h >> 33) * REID__P2;
-        h = (h ^ h >> 29) * REID__P3;
+        h = (h ^ h >> 33) * REID__P2, h = (h ^ h >> 29) * REID__P3;
         out[seed] = h ^ h >> 32;
     }
 }
@@ -2070,8 +2067,7 @@ static const char *reid__decimal(const char *s, double most, double *out) {
 
 /* Reads three numbers with commas between them, or one for all three channels. */
 static const char *reid__decimals(const char *s, double most, double *out) {
-    s = reid__decimal(s, most, out);
-    out[1] = out[2] = out[0];
+    s = reid__decimal(s, most, out), out[1] = out[2] = out[0];
     for (int c = 1; s && *s == ',' && c < 3; c++) {
         s = reid__decimal(s + 1, most, out + c);
         if (s && c == 1 && *s != ',') return NULL;
@@ -2251,8 +2247,7 @@ static ptrdiff_t reid__image_stride(const reid_image *image) {
 /* Clips one side of a box to 0 … size. Returns 0 if nothing is left. The sum may exceed INT_MAX, hence 64 bits. */
 static int reid__clip(int at, int length, int size, int *clipped_at, int *clipped_length) {
     int64_t end = (int64_t)at + reid__max(length, 0);
-    *clipped_at = reid__max(at, 0);
-    *clipped_length = (int)(end < size ? end : size) - *clipped_at;
+    *clipped_at = reid__max(at, 0), *clipped_length = (int)(end < size ? end : size) - *clipped_at;
     return *clipped_length > 0;
 }
 
@@ -3524,8 +3519,7 @@ static int reid__next_run(const reid__tile *t, int rows, int *r, int *x) {
     int run = rows - *r, passed = run, last = t->places - t->grid;
     if (t->grid) {
         run = *x < last ? reid__min(run, t->grid - 1 - *x % t->grid) : 0;
-        passed = *x < last ? run + 1 : t->places - *x;
-        *x = (*x + passed) % t->places;
+        passed = *x < last ? run + 1 : t->places - *x, *x = (*x + passed) % t->places;
     }
     *r += passed;
     return run;
@@ -4452,8 +4446,7 @@ static int reid__threads(const reid__job *j) { return j->team ? j->team->size : 
 
 /* Part `index` of `parts` of [0, count): in order, and as equal as possible. */
 static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, ptrdiff_t *to) {
-    *from = count * index / parts;
-    *to = count * (index + 1) / parts;
+    *from = count * index / parts, *to = count * (index + 1) / parts;
 }
 
 /* A member does its own share of the parts, whose inputs may be in its cache, and then the rest of the others' shares,
@@ -4515,8 +4508,7 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
         if (reid__scales_inputs(op)) {
             const char *pixel_in = base + ((ptrdiff_t)y0 * in->w + x0) * in->c * in->bytes;
             j->net->kernels->scale(pixel_in, reid__at(j, op->scale, image), block, in->c);
-            *rows = block;
-            block += reid__scaled_floats(op, in->c);
+            *rows = block, block += reid__scaled_floats(op, in->c);
         } else {
             reid__window_rows(j, base, y0, x0, offsets, rows);
         }
@@ -4860,8 +4852,7 @@ static void reid__piece_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Computes REID__LANES channels of an image at a time; the product of key and value comes first, so that no matrix has
-   (pixels, pixels). */
+/* Computes REID__LANES channels of an image; key times value comes first, so that no matrix has (pixels, pixels). */
 static void reid__nonlocal_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out];
@@ -5417,8 +5408,7 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
 /* `added` for emit. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7
-   times max(1, |x|). */
+/* a / (1 + e^-x): sigmoid if a = 1, SiLU if a = x, off by 1.2e-7 max(1, |x|). Past 87 the sum is 1 or the result 0. */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     x = REID__CLAMP(x, REID__SET1(87.0f));
     return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f)));
@@ -6945,8 +6935,9 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(void, out)                /* ROW_SUMS: sums, SPLIT: outputs */                                                   \
     P(unsigned, full) V(int, pixels)
 #define REID__STEM_POOL_ARGUMENTS(P, V, S)                                                                             \
-    P(const value_t, image) P(const value_t, weights) P(const float, bias) P(const float, scales) P(void, out)         \
-    P(unsigned, full) V(int, images) V(int, strip_rows) /* scales, full: BYTES; pooled rows of a strip */
+    P(const unsigned char, view) P(const float, lut) P(const value_t, weights) P(const float, bias) P(void, out)       \
+    P(const float, scales) P(unsigned, full) /* BYTES */                                                               \
+    V(int, bgr) V(int, images) V(int, strip_rows) /* strip_rows: pooled rows that a warpgroup takes at a time */
 #define REID__PROJECT_ARGUMENTS(P, V, S)                                                                               \
     S(tensor_map, in_map) S(tensor_map, weights_map) S(tensor_map, out_map) /* boxes (128, 64), (BN, 64), (16, BN) */  \
     P(const float, bias) P(const float, factors) P(const value_t, residual) V(int, pixels) V(int, images)
@@ -7007,7 +6998,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
-    X(stem_pool_arguments, 56, REID__STEM_POOL_ARGUMENTS)                                                              \
+    X(stem_pool_arguments, 72, REID__STEM_POOL_ARGUMENTS)                                                              \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
     X(linear_arguments, 40, REID__LINEAR_ARGUMENTS) X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS)                \
     X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
@@ -7559,10 +7550,16 @@ static reid__sum_tiles reid__sum_tiles_of(const reid__op *op) {
     return t;
 }
 
-/* Bytes that an operation reads of its input. Squeezes read the depthwise convolution's sums, linear layers vectors,
-   both in FP32. */
+/* Whether reid_stem_pool computes input, stem and max pool. A row of the stem's outputs must fit in registers. */
+static int reid__takes_stem_pool(const reid__gpu_plan *g, const reid__op *op) {
+    return g->wgmma && reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && op->kh == 7 && op->kw == 7 &&
+           op->stride == 2 && op->oc == 64 && op->ow <= 192;
+}
+
+/* Bytes that an operation reads of its input. Squeezes read sums of tiles, linear layers vectors, both in FP32. */
 static size_t reid__gpu_read(const reid__gpu_plan *g, const reid__op *op) {
     size_t c = (size_t)g->plan->buffers[op->in].c;
+    if (reid__takes_stem_pool(g, op)) return 0; /* it reads the view */
     if (reid__is_stem(g->plan, op)) return (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
     if (op->kind == REID__SQUEEZE) return (size_t)reid__sum_tiles_of(op - 1).count * c * sizeof(float);
     if (op->kind == REID__LINEAR || op->kind == REID__NORMALISE) return c * sizeof(float);
@@ -7641,12 +7638,6 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int stored = g->plan->buffers[op->out].c;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
            g->plan->buffers[op->in].c >= 64 && stored >= REID__LEAST_WGMMA;
-}
-
-/* Whether reid_stem_pool computes a convolution and the max pool behind it: a row of its outputs must fit registers. */
-static int reid__takes_stem_pool(const reid__gpu_plan *g, const reid__op *op) {
-    return g->wgmma && reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->kh == 7 &&
-           op->stride == 2 && op->oc == 64 && op->ow <= 192;
 }
 
 /* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
@@ -7761,8 +7752,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
 }
 
 /* Tiles of the convolution kernels, largest first. In FP32 a thread's pixels by channels stand in place of warps. arch:
-   only for this chip; 0: for all. An A100's tensor cores outrun its shared memory, so a warp must use each value read
-   from there twice as often. */
+   only for this chip; 0: for all. An A100's tensor cores outrun shared memory: warps use a value twice as often. */
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
@@ -7998,11 +7988,14 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
 
 /* op: the max pool. A row of outputs needs four places of the ring, and as many again are on their way. */
 static void reid__stem_pool_step(const reid__gpu_plan *g, const reid__op *op, reid__program *p, reid__step *s) {
+    const reid__buffer *image = &g->plan->buffers[op[-1].in];
     int columns = reid__round_up(op->iw, 16), pitch = g->columns * 8 + (columns - op->iw) * 16, places = 8;
     s->function = "reid_stem_pool", s->bm = columns, s->bn = 64, s->split = 1, s->threads = 384;
-    s->shared = (unsigned)(4 * places * (pitch + 8) + 2 * op->ow * (64 * (g->int8 ? 1 : 2) + 16));
+    s->shared = (unsigned)(4 * places * (pitch + 8) + 2 * op->ow * (64 * (g->int8 ? 1 : 2) + 16) + 3 * 256 * 2);
     reid__option(p, "-DREID_STEM_POOL -DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d -DSTAGES=%d", op->oh,
                  op->ow, op->pad_y, op->pad_x, places);
+    reid__option(p, "-DH=%d -DW=%d -DBORDER_Y=%d -DBORDER_X=%d", g->plan->height, g->plan->width, image->border_y,
+                 image->border_x);
 }
 
 /* Whether reid_stem computes an operation, with the bits of reid_conv_f16; and its rows of outputs of a block: one in a
@@ -8132,9 +8125,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
     s->threads = 256, s->label[0] = 0;
-    if (conv && reid__takes_stem_pool(g, first)) {
-        reid__stem_pool_step(g, op, p, s);
-    } else if (conv && reid__takes_wgmma(g, first)) {
+    if (conv && reid__takes_stem_pool(g, first)) reid__stem_pool_step(g, op, p, s);
+    else if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else if (conv && large && reid__takes_project(g, op)) reid__project_step(g, op, p, s);
@@ -8227,6 +8219,7 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
+        if (i == REID__EXTRA_INPUT && reid__takes_stem_pool(g, plan->ops)) continue;
         if (reid__extra_step(g, (reid__extra)i, &p, &g->extra[i]) && g->half)
             reid__option(&p, g->bf16 ? "-DVALUE_BF16" : "-DVALUE_F16");
         ok = (g->extra[i].program = reid__program_add(j, &p)) >= 0;
@@ -8494,8 +8487,8 @@ static reid_result reid__gpu_run_stem_pool(reid__gpu *g, reid__gpu_lane *l, int 
     const reid__op *op = &p->plan->ops[index];
     int most = g->device.multiprocessors, strip = reid__strip_rows(n, op->oh, 2 * most), stem = index - 1;
     reid__stem_pool_arguments a = {
-        l->buffer[op[-1].in], g->weights + p->weight[stem], g->weights + p->bias[stem], g->weights + p->weight2[stem],
-        l->buffer[op->out], l->full, n, strip};
+        l->view, g->lut, g->weights + p->weight[stem], g->weights + p->bias[stem], l->buffer[op->out],
+        g->weights + p->weight2[stem], l->full, p->prep->preset.bgr, n, strip};
     return reid__launch(g, s, reid__min(n * reid__ceil_div(op->oh, strip), most), 1, l->stream, &a, e);
 }
 
@@ -8597,9 +8590,11 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
 
 /* Normalises the resized images into the input buffer. */
 static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
+    const reid__step *s = &g->plan.extra[REID__EXTRA_INPUT];
+    if (!s->function) return REID_OK; /* reid_stem_pool reads the view */
     reid__input_arguments a = {l->view, g->lut, l->buffer[g->plan.plan->ops[0].in], g->plan.prep->preset.bgr, n};
     int64_t pixels = (int64_t)n * g->plan.rows * g->plan.columns;
-    return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, &a, e);
+    return reid__launch(g, s, reid__blocks(pixels, 256), 1, l->stream, &a, e);
 }
 
 static reid_result reid__gpu_run_ops(reid__gpu *g, reid__gpu_lane *l, int from, int to, int n, reid_error *e) {
@@ -9109,8 +9104,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
         reid__slot_place(&f);
-        s->first = at;
-        r = reid__slot_submit(g, l, &f, at == 0, e);
+        s->first = at, r = reid__slot_submit(g, l, &f, at == 0, e);
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* because the slot is refilled */
             g->device.cu.StreamSynchronize(l->stream);
@@ -9558,8 +9552,7 @@ static void reid__scan_part(void *task, int index) {
     }
 }
 
-/* Scores a query's candidates in double, drops excluded ones, sorts the others, and copies hits. Returns how many it
-   sorted. */
+/* Scores a query's candidates in double, drops excluded ones, sorts the others, copies hits; returns their number. */
 static size_t reid__put_hits(const reid__search_chunk *h, int query, reid__candidate *c, size_t count, float *wide) {
     const reid__search_call *call = h->calls;
     size_t left = 0, n = 0;
@@ -10017,8 +10010,7 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     return reid__gpu_check(&s->device, code ? code : waited, "a search", e);
 }
 
-/* Takes each query's hits from the GPU, the h->cap best of all its parts. A query is unsettled if a unit that is not
-   among them may be better. */
+/* Takes each query's hits from the GPU, the h->cap best of its parts. It is unsettled if another unit may be better. */
 static void reid__take_gpu_part(void *task, int index) {
     reid__search_chunk *h = (reid__search_chunk *)task;
     const reid__gpu_index *s = h->x->gpu;
@@ -11809,8 +11801,7 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fal
     reid__clear_error(b.e);
     REID__TRY(reid__check_options(desc));
     REID__TRY(reid__mem_init(&mem, desc));
-    b.mem = mem;
-    b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
+    b.mem = mem, b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
     if (!b.ctx) return reid__no_memory(b.e, "the handle", sizeof *b.ctx);
     b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->fp32_fallback = fp32_fallback;
     b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
@@ -11869,8 +11860,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         reid__log(desc, REID_LOG_WARNING, REID_ERR_DEVICE, "computing on the CPU: the GPU can run only %s, but "
                   "desc.fallback needs INT8 and FP32 on one device", (*out)->gpu ? "INT8" : "FP32");
         reid_destroy(*out);
-        *out = NULL;
-        r = reid__create_both(&cpu, out);
+        *out = NULL, r = reid__create_both(&cpu, out);
     }
     return r;
 }
@@ -11898,8 +11888,7 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     while (ticket != ctx->now_serving) pthread_cond_wait(&ctx->turn, &ctx->mutex);
     while (ctx->lanes[i].busy)
         if (++i == ctx->lane_count) i = 0, pthread_cond_wait(&ctx->turn, &ctx->mutex);
-    ctx->lanes[i].busy = 1;
-    ctx->now_serving++;
+    ctx->lanes[i].busy = 1, ctx->now_serving++;
     pthread_cond_broadcast(&ctx->turn);
     return &ctx->lanes[i];
 }
@@ -12624,8 +12613,7 @@ static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t
 /* Adds an entry to the list of finished ones, if it has ended and no batch reads its pixels. */
 static void reid__add_finished(reid_queue *q, reid__entry *a) {
     if (!a->ended || a->computing) return;
-    a->next = NULL;
-    *q->finished_end = a;
+    a->next = NULL, *q->finished_end = a;
     q->finished_end = &a->next;
 }
 
@@ -12634,8 +12622,7 @@ static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result,
     reid_queue_stats *s = &q->stats;
     REID_ASSERT(a->ticket && !a->ended); /* a request ends once */
     REID_ASSERT(result != REID_OK || (a->taken == a->request.n && !a->computing));
-    a->ended = 1, a->result = result;
-    s->waiting -= a->request.n - a->taken;
+    a->ended = 1, a->result = result, s->waiting -= a->request.n - a->taken;
     reid__heap_remove(&q->turns, a);
     reid__heap_remove(&q->deadlines, a);
     if (result == REID_OK) {
@@ -12710,8 +12697,7 @@ static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now)
         REID_ASSERT(!a->ended && a->taken < a->request.n);
         lane->images[lane->count] = a->request.images[a->taken++];
         lane->places[lane->count++] = place;
-        a->computing++;
-        q->stats.queue_ns += (uint64_t)(now - a->arrived);
+        a->computing++, q->stats.queue_ns += (uint64_t)(now - a->arrived);
         if (a->taken == a->request.n) reid__heap_remove(&q->turns, a);
     }
     q->stats.waiting -= lane->count, q->stats.computing += lane->count;
@@ -12732,8 +12718,7 @@ static void reid__batch_compute(reid_queue *q, reid__queue_lane *lane) {
 
 static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
-    *pace = *pace ? *pace + (took - *pace) / 8 : took;
-    lane->since = 0;
+    *pace = *pace ? *pace + (took - *pace) / 8 : took, lane->since = 0;
     q->stats.computing -= lane->count;
     q->stats.batches++, q->stats.computed += (uint64_t)lane->count, q->stats.compute_ns += (uint64_t)took;
     for (const reid__batch_image *g = lane->places; g < lane->places + lane->count; g++) {

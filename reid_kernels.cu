@@ -20,7 +20,7 @@
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
    reid_stem        | EfficientNet's first convolution         | in + out, 2MNK            | 256        | see there
-   reid_stem_pool   | a ResNet's and its max pool, on Hopper   | in + out, 2MNK            | 384        | see there
+   reid_stem_pool   | a ResNet's, its input and its max pool   | view + pool, 2MNK         | 384        | see there
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
@@ -60,7 +60,7 @@
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE [BYTES SIGNED REST_SIGNED]
-   reid_stem_pool   | a convolution's, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X STAGES [BYTES]
+   reid_stem_pool   | a convolution's, H W BORDER_Y BORDER_X POOL_H POOL_W POOL_PAD_Y POOL_PAD_X STAGES [BYTES]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
    reid_expand      | reid_depthwise's with SLIDE, EXPAND IC ROW SHARED SLICE IMAGES ROWS WARPS MORE
@@ -382,6 +382,7 @@ DEVICE void reid_wgmma_hold(unsigned &operand) { asm volatile("" : "+r"(operand)
 #define SUMS8(d) SUMS4(d, 0), SUMS4(d, 4)
 #define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
 #define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
+#define SUMS56(d) SUMS32(d), SUMS16(d, 32), SUMS4(d, 48), SUMS4(d, 52)
 #define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
 #define SUMS128(d) SUMS64(d), SUMS16(d, 64), SUMS16(d, 80), SUMS16(d, 96), SUMS16(d, 112)
 #define TEN(t) "%" t "0,%" t "1,%" t "2,%" t "3,%" t "4,%" t "5,%" t "6,%" t "7,%" t "8,%" t "9,"
@@ -414,6 +415,8 @@ template <int n> DEVICE void reid_wgmma_registers(sum_t *d, const unsigned *a, u
 REID_WGMMA_REGISTERS(16, SUMS8(d), "%0,%1,%2,%3,%4,%5,%6,%7", "%8", "%9", "%10", "%11", "%12", "%13")
 REID_WGMMA_REGISTERS(32, SUMS16(d, 0), TEN("") "%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", "%19", "%20", "%21")
 REID_WGMMA_REGISTERS(64, SUMS32(d), TEXT32, "%32", "%33", "%34", "%35", "%36", "%37")
+REID_WGMMA_REGISTERS(112, SUMS56(d), TEN("") TEN("1") TEN("2") TEN("3") TEN("4") "%50,%51,%52,%53,%54,%55", "%56",
+                     "%57", "%58", "%59", "%60", "%61")
 REID_WGMMA_REGISTERS(128, SUMS64(d), TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")
 #endif
 #endif
@@ -549,17 +552,19 @@ DEVICE unsigned long long windows(unsigned address) {
 
 #if defined(REID_PROJECT) || defined(REID_STEM_POOL)
 /* Adds the products of 16 of K to sums of 64 by n: of A in registers, and of the operand b, whose rows are `row` bytes
-   apart. n is a sum of instructions' widths; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each of 128
-   wait for the one before if the last slice is short. */
+   apart. n is an instruction's width, or a sum of such; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each
+   of 128 wait for the one before if the last slice is short. */
 template <int n, int row, int width = 128, int from = 0>
 DEVICE void add_products(float *d, const unsigned *a, unsigned long long b) {
     static_assert(n % 16 == 0 && n < 256, "a sum of instructions' widths");
-    if constexpr (n == 128 && width == 128) {
+    if constexpr (n == 112 && width == 128) {
+        reid_wgmma_registers<112>(d, a, b, true);
+    } else if constexpr (n == 128 && width == 128) {
         reid_wgmma_registers<64>(d, a, b, true);
         reid_wgmma_registers<64>(d + 32, a, b + 64 * row / 16, true);
     } else if constexpr ((n & width) != 0)
         reid_wgmma_registers<width>(d + from / 2, a, b + from * row / 16, true);
-    if constexpr (width > 16) add_products<n, row, width / 2, from + (n & width)>(d, a, b);
+    if constexpr (width > 16 && n != 112) add_products<n, row, width / 2, from + (n & width)>(d, a, b);
 }
 #endif
 
@@ -2033,24 +2038,25 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   The first convolution of a ResNet on Hopper, 7x7 with stride 2, and its max pool, 3x3 with stride 2; only the pool is
-   stored. The product is turned round: channels are wgmma's rows, and the OW outputs of a row of the image its columns.
+   A ResNet's input, first convolution, 7x7 with stride 2, and max pool, 3x3 with stride 2, on Hopper. The product is
+   turned round: channels are wgmma's rows, and the OW outputs of a row of the image its columns.
 
        weights (64, KH, 8, 4)     in the registers of a warpgroup, for the whole launch                          A
-       image (IH, IW, 4)          a ring of pairs of rows, copied as they are. The 1x8 window of an output is    B
-                                  64 bytes, and that of the next output, two pixels on, begins 16 bytes later;
-                                  without swizzle wgmma takes 16-byte pieces at any distance.
+       view (H, W, RGB), bytes    become halves (IH, IW, 4) as by reid_input, in a ring of pairs of rows. The    B
+                                  1x8 window of an output is 64 bytes, and that of the next output, two pixels
+                                  on, begins 16 bytes later; without swizzle wgmma takes 16-byte pieces at any
+                                  distance.
        sums (64, OW)              a thread has channels c and c + 8, which become a word of two halves, of
                                   outputs 8 j + 2 q and 8 j + 2 q + 1: q = lane % 4, and c counts lane / 4
        pool, along a row          the larger of these two and of one neighbour's, for pixel 4 j + q of the pool
        pool, down the columns     in registers, from one row of outputs to the next
        a pooled row (POOL_W, 64)  through shared memory, to be stored in pieces of 16 bytes
 
-   Two warpgroups multiply; a thread of the third fills the ring of each. A warpgroup takes strip after strip of pooled
+   Two warpgroups multiply; two warps of the third fill the ring of each. A warpgroup takes strip after strip of pooled
    rows of an image; neighbouring strips both compute the row of outputs that they share. Sums are in the order of K and
    begin with the bias; BYTES: with 0, and scale and bias come at the end, then the pool works on halves of 0 ... 255.
 
-   Shared memory, in this order: both rings, a pooled row of each warpgroup, mbarriers.
+   Shared memory, in this order: both rings, a pooled row of each warpgroup, mbarriers, the table of halves.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_STEM_POOL
 STRUCT(stem_pool_arguments);
@@ -2064,6 +2070,7 @@ STRUCT(stem_pool_arguments);
 #define POOLED_PITCH (64 * VALUE_BYTES + 16) /* so that the words of a warp go to different banks */
 #define POOLED_AT (2 * STAGES * 2 * PITCH)
 #define BARRIERS_AT (POOLED_AT + 2 * POOL_W * POOLED_PITCH)
+#define TABLE_AT (BARRIERS_AT + 4 * STAGES * 8)
 #define HALF_255 0x5bf8 /* 255 as a half */
 static_assert(OC_PADDED == 64 && KH == 7 && KW == 8 && STRIDE == 2, "a ResNet's");
 static_assert(POOL_PAD_X >= 0 && POOL_PAD_X < 2 && POOL_PAD_X == POOL_PAD_Y, "of a window of three");
@@ -2087,20 +2094,54 @@ struct pool_strip {
     }
 };
 
-/* Copies the rows of a warpgroup's strips, in one thread. Row y of outputs needs the pairs of rows y to y + 3. */
-DEVICE void copy_rows(const stem_pool_arguments &a, layout l, int strips) {
+#define TOGETHER 4 /* pixels of a lane, as many as its registers hold */
+
+/* Writes a row of the view as halves, by a warp: a lane has every 32nd pixel. row: the bytes of the view's first pixel, or
+   of any if the whole row is border; table: (3, 256), of the channels' bytes, of which `first` comes first in the view's
+   pixels. The bytes are on their way while the warp waits for the place. */
+DEVICE void fill_row(const unsigned char *row, bool inside, int first, const value_t *table, unsigned char *to,
+                     unsigned empty, unsigned parity) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int from = 0; from < IW; from += TOGETHER * 32) {
+        unsigned char bytes[TOGETHER][3];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++) {
+            const int x = from + i * 32 + lane - BORDER_X;
+            if (from + i * 32 >= IW || !inside || x < 0 || x >= W) continue;
+            bytes[i][0] = row[x * 3 + first], bytes[i][1] = row[x * 3 + 1], bytes[i][2] = row[x * 3 + 2 - first];
+        }
+        if (!from) wait_for(empty, parity);
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++) {
+            const int column = from + i * 32 + lane, x = column - BORDER_X;
+            if (from + i * 32 >= IW || column >= IW) continue;
+            uint2 v = make_uint2(0, 0);
+            if (inside && x >= 0 && x < W) {
+                v.x = table[bytes[i][0]] | (unsigned)table[256 + bytes[i][1]] << 16;
+                v.y = table[512 + bytes[i][2]];
+            }
+            *(uint2 *)(to + column * 8) = v;
+        }
+    }
+}
+
+/* Fills a warpgroup's ring with the rows of its strips, by two warps. Row y of outputs needs the pairs of rows y to
+   y + 3. */
+DEVICE void fill_ring(const stem_pool_arguments &a, layout l, int strips, const value_t *table) {
+    const int second = threadIdx.x / 32 % 2;
     cursor<STAGES> s;
-    wait_for_last();
     for (int i = blockIdx.x + l.ring * gridDim.x; i < strips; i += 2 * gridDim.x) {
         const pool_strip strip(i, a.strip_rows);
-        const value_t *image = a.image + (long long)strip.image * IH * IW * 4;
         for (int pair = strip.first; pair < strip.last + PAIRS_READ; pair++, s.advance(1)) {
-            const int rows = min(IH - 2 * pair, 2);
-            wait_for(l.empty(s.at), s.parity ^ 1);
-            reid_mbarrier_arrive_expect_tx(l.full(s.at), rows * ROW_BYTES);
-            for (int row = 0; row < rows; row++)
-                reid_bulk_load(l.pair(s.at) + row * PITCH, image + (2 * pair + row) * (IW * 4), ROW_BYTES,
-                               l.full(s.at));
+            const int y = 2 * pair + second - BORDER_Y;
+            const bool inside = y >= 0 && y < H;
+            const unsigned char *row = a.view + ((long long)strip.image * H + (inside ? y : 0)) * (W * 3);
+            fill_row(row, inside, a.bgr ? 2 : 0, table, shared + (l.pair(s.at) - l.base) + second * PITCH,
+                     l.empty(s.at), s.parity ^ 1);
+            reid_fence_proxy_async_shared();
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(l.full(s.at));
         }
     }
 }
@@ -2246,18 +2287,22 @@ reid_stem_pool(const GRID_CONSTANT stem_pool_arguments a) {
     if (threadIdx.x == 0) {
         for (int i = 0; i < 2 * STAGES; i++) {
             const layout ring = {l.base, i / STAGES};
-            reid_mbarrier_init(ring.full(i % STAGES), 1), reid_mbarrier_init(ring.empty(i % STAGES), 4);
+            reid_mbarrier_init(ring.full(i % STAGES), 2), reid_mbarrier_init(ring.empty(i % STAGES), 4);
         }
         reid_fence_mbarrier_init();
     }
     __syncthreads();
     if (l.ring == 2) {
-        reid_setmaxnreg_dec<40>();
-        l.ring = threadIdx.x / 32 % 4;
-        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(a, l, strips);
+        value_t *table = (value_t *)(shared + TABLE_AT);
+        reid_setmaxnreg_dec<88>();
+        for (int i = threadIdx.x % 128; i < 3 * 256; i += 128) table[i] = reid_f16_from_f32(__ldg(a.lut + i));
+        reid_bar_sync(3, 128);
+        l.ring = threadIdx.x / 64 % 2;
+        wait_for_last();
+        fill_ring(a, l, strips, table);
         return;
     }
-    reid_setmaxnreg_inc<232>();
+    reid_setmaxnreg_inc<208>();
     stem s;
     s.l = l, s.next = s.oldest = cursor<STAGES>();
     s.begin(a);

@@ -196,17 +196,34 @@ static CUdeviceptr whole_halves(size_t count, int most, int16_t **values) {
     return p;
 }
 
+/* The stem's input, as reid_input would write it, of a random view and a table of whole numbers, which the kernel
+   reads. */
+static int16_t *random_image(int images) {
+    const reid__buffer *b = &plan.buffers[plan.ops[0].in];
+    const int row = gpu.plan.columns * 4, pixels = plan.height * plan.width, count = images * pixels;
+    int16_t *image = (int16_t *)calloc((size_t)(images * gpu.plan.rows * row), sizeof *image);
+    uint8_t *view = random_bytes((size_t)count * 3);
+    float table[3 * 256];
+    if (!image) exit(1);
+    for (int i = 0; i < 3 * 256; i++) table[i] = (float)(i * 37 % 301);
+    for (int i = 0; i < count * 3; i++) {
+        int c = i % 3, x = i / 3 % plan.width + b->border_x, y = i / 3 % pixels / plan.width + b->border_y;
+        image[(i / 3 / pixels * gpu.plan.rows + y) * row + x * 4 + c] = (int16_t)table[c * 256 + view[i]];
+    }
+    lane.view = emu_upload(view, (size_t)count * 3), gpu.lut = emu_upload(table, sizeof table);
+    free(view);
+    return image;
+}
+
 static void test_stem(int images) {
     if (!emu_case("reid_stem_pool INT8, %d images", images)) return;
     const reid__op *pool = &plan.ops[1];
-    size_t inputs = (size_t)(images * gpu.plan.rows * gpu.plan.columns * 4);
     layer l = {.index = 1, .pixels = images * pool->oh * pool->ow};
     size_t outputs = (size_t)(l.pixels * 64);
-    int16_t *in, *w;
+    int16_t *in = random_image(images), *w;
     float scale[64], bias[64];
     unsigned seed = 3;
     for (int n = 0; n < 64; n++) scale[n] = 3e-4f + 1e-4f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
-    lane.buffer[plan.ops[0].in] = whole_halves(inputs, 151, &in);
     gpu.plan.weight[0] = whole_halves(64 * 224, 400, &w);
     gpu.plan.weight2[0] = emu_upload(scale, sizeof scale), gpu.plan.bias[0] = emu_upload(bias, sizeof bias);
     l.want = random_bytes(outputs);
@@ -217,7 +234,7 @@ static void test_stem(int images) {
     CHECK(gpu.plan.fused_first[1] == 0);
     for (int multiprocessors = 1; multiprocessors < 6; multiprocessors += 4) /* an image is one strip, or several */
         run_tile(&l, &t, images, multiprocessors);
-    NEED(cuMemFree_v2(lane.buffer[plan.ops[0].in]) || cuMemFree_v2(gpu.plan.weight[0]) ||
+    NEED(cuMemFree_v2(lane.view) || cuMemFree_v2(gpu.lut) || cuMemFree_v2(gpu.plan.weight[0]) ||
          cuMemFree_v2(gpu.plan.weight2[0]) || cuMemFree_v2(gpu.plan.bias[0]));
     free(in), free(w), free(l.want), free(bytes);
 }

@@ -1,6 +1,6 @@
-/* kernels_wgmma.c: reid_conv_wgmma and reid_stem_pool against their definitions, on the emulator: every layer of ResNet-50 and EfficientNet
-   that uses it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
-   may change a bit. Built and run by tests/gpu/t_wgmma.sh. */
+/* kernels_wgmma.c: reid_conv_wgmma and reid_stem_pool against their definitions, on the emulator: every layer of
+   ResNet-50 and EfficientNet that uses them, as reid.h launches it, and odd sizes; neither the tile nor the batch nor
+   the number of multiprocessors may change a bit. Built and run by tests/gpu/t_wgmma.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -63,6 +63,28 @@ static CUdeviceptr random_tensor(size_t rows, size_t width, size_t stride, doubl
     uint16_t *h = random_halves(rows, width, stride, scale);
     CUdeviceptr p = emu_upload(h, rows * stride * sizeof *h);
     free(h);
+    return p;
+}
+
+/* The stem's input as reid_input would write it, of a random view and a random table, which reid_stem_pool reads. */
+static CUdeviceptr random_image(int images) {
+    const reid__buffer *b = &plan.buffers[plan.ops[0].in];
+    const int pixels = plan.height * plan.width, count = images * pixels * 3;
+    const size_t values = (size_t)images * (size_t)(gpu.plan.rows * gpu.plan.columns * 4);
+    unsigned seed = 7;
+    tensor table = tensor_of(3 * 256, 0, &seed, 1);
+    uint8_t *view = (uint8_t *)malloc((size_t)count);
+    uint16_t *image = (uint16_t *)calloc(values, sizeof *image);
+    if (!view || !image) exit(1);
+    for (int i = 0; i < count; i++) view[i] = (uint8_t)emu_next_random(&seed);
+    for (int i = 0; i < count; i++) {
+        int c = i % 3, x = i / 3 % plan.width + b->border_x, y = i / 3 % pixels / plan.width + b->border_y;
+        image[((i / 3 / pixels * gpu.plan.rows + y) * gpu.plan.columns + x) * 4 + c] =
+            emu_half_from((double)table.host[c * 256 + view[prep.preset.bgr ? i - c + 2 - c : i]]);
+    }
+    lane.view = emu_upload(view, (size_t)count), gpu.lut = table.device;
+    CUdeviceptr p = emu_upload(image, values * sizeof *image);
+    free(table.host), free(view), free(image);
     return p;
 }
 
@@ -197,7 +219,9 @@ static operands operands_of(int index, int images, const operands *more, const o
     const reid__op *op = op_of(&o);
     size_t inputs = (size_t)images * pixels_of(op), c = channels_of(op), oc = (size_t)o.oc;
     o.pixels = images * op->oh * op->ow;
-    o.in = before ? emu_upload(before->want, inputs * c * 2) : random_tensor(inputs, c, c, 1);
+    o.in = before                       ? emu_upload(before->want, inputs * c * 2)
+           : reid__is_stem(&plan, op) ? random_image(images)
+                                      : random_tensor(inputs, c, c, 1);
     o.rest = more ? emu_upload(more->want, (size_t)o.pixels * oc * 2) : random_tensor((size_t)o.pixels, oc, oc, 2);
     o.want = (uint16_t *)malloc((size_t)o.pixels * oc * 2);
     unsigned seed = (unsigned)index;
@@ -246,7 +270,8 @@ static void check_row_sums(const float *got, const operands *o, int rows, int pe
     }
 }
 
-/* Operands through reid_conv_wgmma with this tile, or reid_stem_pool, which has none: all images on few multiprocessors, the first one on many. */
+/* Operands through reid_conv_wgmma with this tile, or through reid_stem_pool, which has none: all images on few
+   multiprocessors, the first one on many. */
 static void run_tile(const operands *o, const operands *more, const operands *before, const reid__wgmma_tile *t,
                      int multiprocessors) {
     const reid__op *op = op_of(o);
@@ -339,12 +364,13 @@ static void plan_of(const char *network, int height, int width) {
    zero. */
 static void test_pools(size_t count) {
     static const struct { const char *network; int height, width, images, multiprocessors; } rows[] = {
-        {"resnet50-fastreid", 45, 37, 3, 1}, {"resnet50", 33, 250, 2, 2}, {"resnet50", 21, 330, 1, 1},
-        {"resnet50-strongbaseline", 40, 64, 2, 1}, {"resnet50-fastreid", 30, 46, 1, 2},
+        {"resnet50-strongbaseline", 40, 64, 2, 1}, {"resnet50-fastreid", 45, 37, 3, 1}, {"resnet50", 33, 250, 2, 2},
+        {"resnet50", 21, 330, 1, 1}, {"resnet50-fastreid", 30, 46, 1, 2},
     };
     for (size_t i = 0; i < count; i++) {
         plan_of(rows[i].network, rows[i].height, rows[i].width);
         CHECK(gpu.plan.fused_first[1] == 0);
+        prep.preset.bgr = i % 2;
         test_op(1, rows[i].images, 0, rows[i].multiprocessors);
     }
 }

@@ -72,9 +72,17 @@ plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wa
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
-plant wgmma "a pooled row that knows the rows before it" 's/best\[i \/ 16\]\[i % 16\] = now\[.*;$/;/'
-plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + group, 128); \/\* what was.*//' \
-    REID_EMULATOR_CHECK=1
+plant wgmma "a pooled row that knows the rows before it" \
+    's/GROUPS_OF_8; j++) best\[j\] = now\[j\];$/0; j++);/' ONLY=pools
+plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + l.ring, 128); \/\* what was.*//' \
+    REID_EMULATOR_CHECK=1 ONLY=pools
+plant wgmma "the neighbour on the other side" 's/(POOL_PAD_X ? 3 : 1)/(POOL_PAD_X ? 1 : 3)/' ONLY=pools
+plant wgmma "a neighbour across the edge of the image" 's/outside ? even : third/third/' ONLY=pools
+plant wgmma "rows of the image that have not come" 's/wait_for(l.full(next.at), next.parity);/;/' ONLY=pools
+plant wgmma "rows over those that are still multiplied" 's/if (!from) wait_for(empty, parity);//' ONLY=pools
+plant wgmma "rows that wgmma may not see" '/^DEVICE void fill_ring/,/^}/ s/reid_fence_proxy_async_shared();//' \
+    REID_EMULATOR_CHECK=1 ONLY=pools
+plant wgmma "pixels in the border" 's/if (inside \&\& x >= 0 \&\& x < W) {/if (inside) {/' ONLY=pools
 plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/' ONLY=row_sums
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
 plant conv "a shortcut's pixels without its stride" 's/m % OW \* MORE_STRIDE;$/m % OW;/'
@@ -86,7 +94,8 @@ plant conv "a residual in its own steps" 's/scales\[OC_PADDED\], v/scales[n], v/
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
-plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
+plant wgmma "windows of the stem that begin a pixel late" 's/PITCH + k % 2 \* 32));/PITCH + k % 2 * 32 + 16));/' \
+    ONLY=pools
 plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
 plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
     's/^    block_meeting();$/    __syncthreads();/' ONLY=pairs
@@ -118,15 +127,16 @@ plant bytes "the last convolution with the first one's scales" \
     's/finish next = {a.next_scales,/finish next = {a.scales,/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
-plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
-plant bytes "rows of the stem that two strips have are counted twice" 's/ && (row || !first);/;/'
-plant bytes "columns past the stem's image are counted" 's/if (counted && x < OW) cut/if (counted) cut/'
+plant bytes "the stem's scales of other channels" 's/__ldg(a.scales + channel + i \* 8)/__ldg(a.scales + channel + i)/'
+plant bytes "rows of the stem that two strips have are counted twice" \
+    's/if (BYTES \&\& (row || !strip.pooled))/if (BYTES)/'
+plant bytes "columns past the stem's image are counted" 's/(8 \* j + 7 < OW || x + 1 < OW)) cut/true) cut/'
 plant bytes "what goes on into the next convolution is not counted" \
     's/counted = BYTES && !SIGNED && !adds;/counted = COUNTED;/'
 plant bytes "all that is cut off is the first image's" \
     's/reid_add_nonzero(full + m \/ (OH \* OW)/reid_add_nonzero(full/'
 plant conv "bytes of 254 count as cut off" 's/(word \& 0x7f7f7f7f) + 0x01010101/(word \& 0x7f7f7f7f) + 0x02020202/'
-plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
+plant bytes "pooled bytes in another order" 's/at\[8\] = (unsigned char)/at[1] = (unsigned char)/'
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
 plant conv "bf16 cut off, not rounded" \
     's/packed\[c\] = (unsigned)reid_f16_from_f32(act(low))/packed[c] = __float_as_uint(act(low)) >> 16/' HALVES=bf16
@@ -163,7 +173,7 @@ plant wgmma "a residual of the pixel above" "$projects s/lane \/ 4 + below \* 8;
 plant wgmma "factors of images that do not exist" 's/min(image + i, a.images - 1) \* IC/(image + i) * IC/' \
     ONLY=projections
 plant wgmma "instructions for channels that others have" \
-    's/add_products<width \/ 2, from + (BN & width)>/add_products<width \/ 2, from>/' ONLY=projections
+    's/width \/ 2, from + (n & width)>/width \/ 2, from>/' ONLY=projections
 # reid_expand's own.
 expands='/^#ifdef EXPAND/,/^#endif/'
 plant wgmma "a share without its first row of inputs" \

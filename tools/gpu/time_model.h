@@ -207,9 +207,9 @@ static double time_of_nonlocal(const reid__gpu_plan *g, int index, int n, const 
                             time_of_sixteens(op, n, products * 25, products * 6, chip));
 }
 
-/* reid_stem_pool. A row of outputs takes its products at 0.9 of their rate, if a multiprocessor has two strips, whose
-   warpgroups multiply and pool in turn; if it has only one, 600 clocks more for the pool; before the first row, 4,000
-   clocks (assumed; the instructions are counted in tools/results/gpu). */
+/* reid_stem_pool, from the view on. A row of outputs takes its products at 0.9 of their rate if a multiprocessor has two
+   strips, whose warpgroups multiply and pool in turn; if it has only one, 600 clocks more for the pool; before the first
+   row, 4,000 clocks. All assumed; its instructions are counted in tools/results/gpu. */
 static double time_of_stem_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     int strip = reid__strip_rows(n, op->oh, (int)(2 * time_processors)), strips = n * reid__ceil_div(op->oh, strip);
@@ -227,12 +227,13 @@ static double time_of_input(const reid__gpu_plan *g, int n) {
 /* Microseconds of the work of an operation's launch; 0: it has none. `tile` describes it. */
 static double time_of_launch(const reid__gpu_plan *g, int index, int n, const time_chip *chip, char tile[48]) {
     const reid__op *op = &g->plan->ops[index], *first = &g->plan->ops[reid__launch_first(g, index)];
-    snprintf(tile, 48, "%s", index == 0 ? "input" : "");
+    const int stem_pool = reid__takes_stem_pool(g, first); /* it reads the view */
+    snprintf(tile, 48, "%s", index == 0 && !stem_pool ? "input" : "");
     if (n >= REID__LARGE && g->expand[index + 1].slice) return 0;
     if (n >= REID__LARGE && g->expand[index].slice) return time_of_expand(g, index, n, chip);
-    if (g->fused_into[index] != REID__NONE) return index == 0 ? time_of_input(g, n) : 0;
+    if (g->fused_into[index] != REID__NONE) return index == 0 && !stem_pool ? time_of_input(g, n) : 0;
     if (first->kind == REID__NORMALISE) return 0;
-    if (reid__takes_stem_pool(g, first)) return time_of_stem_pool(g, index, n, chip);
+    if (stem_pool) return time_of_stem_pool(g, index, n, chip);
     if (reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, 90, n >= REID__LARGE);
         reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, tile);
