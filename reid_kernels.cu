@@ -551,8 +551,8 @@ DEVICE unsigned long long windows(unsigned address) {
 #endif
 
 #if defined(REID_PROJECT) || defined(REID_STEM_POOL)
-/* Adds the products of 16 of K to sums of 64 by n: of A in registers, and of the operand b, whose rows are `row` bytes
-   apart. n is an instruction's width, or a sum of such; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each
+/* Adds the products of 16 of K to sums of 64 by n: of A in registers and of the operand b, whose rows are `row` bytes
+   apart. n is an instruction's width or a sum of such; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each
    of 128 wait for the one before if the last slice is short. */
 template <int n, int row, int width = 128, int from = 0>
 DEVICE void add_products(float *d, const unsigned *a, unsigned long long b) {
@@ -2096,9 +2096,9 @@ struct pool_strip {
 
 #define TOGETHER 4 /* pixels of a lane, as many as its registers hold */
 
-/* Writes a row of the view as halves, by a warp: a lane has every 32nd pixel. row: the bytes of the view's first pixel, or
-   of any if the whole row is border; table: (3, 256), of the channels' bytes, of which `first` comes first in the view's
-   pixels. The bytes are on their way while the warp waits for the place. */
+/* Writes a row of the view as halves, by a warp: a lane has every 32nd pixel. row: the bytes of its first pixel, or of
+   another row's if all of it is border; table: (3, 256), the halves of the channels' bytes, of which the first channel
+   has number `first` of a pixel. The bytes are on their way while the warp waits for the place. */
 DEVICE void fill_row(const unsigned char *row, bool inside, int first, const value_t *table, unsigned char *to,
                      unsigned empty, unsigned parity) {
     const int lane = threadIdx.x % 32;

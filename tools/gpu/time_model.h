@@ -207,9 +207,9 @@ static double time_of_nonlocal(const reid__gpu_plan *g, int index, int n, const 
                             time_of_sixteens(op, n, products * 25, products * 6, chip));
 }
 
-/* reid_stem_pool, from the view on. A row of outputs takes its products at 0.9 of their rate if a multiprocessor has two
-   strips, whose warpgroups multiply and pool in turn; if it has only one, 600 clocks more for the pool; before the first
-   row, 4,000 clocks. All assumed; its instructions are counted in tools/results/gpu. */
+/* reid_stem_pool, from the view on. A row of outputs takes its products at 0.9 of their rate if a multiprocessor has
+   two strips, whose warpgroups multiply and pool in turn; if it has only one, 600 clocks more for the pool; before the
+   first row, 4,000 clocks. All assumed; its instructions are counted in tools/results/gpu. */
 static double time_of_stem_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     int strip = reid__strip_rows(n, op->oh, (int)(2 * time_processors)), strips = n * reid__ceil_div(op->oh, strip);
