@@ -1083,6 +1083,7 @@ struct f32_tile {
         for (int i = 0; i < EACH_M; i++)
 #pragma unroll
             for (int j = 0; j < FOURS_N; j++) {
+                __syncwarp(); /* so that ptxas keeps them apart; else registers do not suffice on sm_100 (CUDA 13.0) */
                 const float *sums = acc[i] + j * 4;
                 const int m = m0 + row_of(t, i), n = n0 + column_of(t, j);
                 const float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);

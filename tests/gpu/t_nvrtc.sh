@@ -67,7 +67,7 @@ if [ -n "$nvcc" ] && [ -z "$disasm" ] && command -v pip >/dev/null 2>&1; then
     disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null)
 fi
 shape='-DREID_CONV_WGMMA -DBLOCKS_M=1 -DGROUPS=2 -DBN=64 -DSTAGES=4 -DSLOTS=4 -DRESIDENT=0 -DPAIR=0 -DSPLIT=1 -DLIGHT=0
-    -DROW_SUMS=0 -DNEXT=0 -DSTEM=0 -DMORE_C=0 -DMORE_STRIDE=1 -DIH=14 -DIW=14 -DIC=256 -DOH=14 -DOW=14 -DOC_PADDED=256
+    -DROW_SUMS=0 -DNEXT=0 -DMORE_C=0 -DMORE_STRIDE=1 -DIH=14 -DIW=14 -DIC=256 -DOH=14 -DOW=14 -DOC_PADDED=256
     -DKH=3 -DKW=3 -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=1 -DRESIDUAL=0'
 opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
     options=$1
