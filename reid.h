@@ -8151,8 +8151,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     } else if (op->kind == REID__POOL) {
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
-        s->split = g->wgmma == 2 ? 8 : 0, s->threads = s->split ? 256 : 1024;
-        s->bn = large && s->split && out_stride + op->hidden <= 3072 ? 4 : 1; /* shared memory: at most 48 KB */
+        s->split = g->wgmma == 2 ? 8 : 0, s->bn = large && s->split && out_stride + op->hidden <= 3072 ? 4 : 1;
+        s->threads = s->split && (op->hidden <= 64 || s->bn > 1) ? 256 : 1024; /* bn 4: in 48 KB of shared memory */
         s->shared = (unsigned)((out_stride + op->hidden) * s->bn) * 4;
         reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d -DTILES=%d -DIMAGES=%d", out_stride, op->ic,
                      op->hidden, op->ih, op->iw, reid__sum_tiles_of(op - 1).count, s->bn);

@@ -2992,6 +2992,9 @@ reid_expand(const GRID_CONSTANT depthwise_arguments a) {
 
    SPLIT: a cluster takes the images, because one block would wait for up to 442 KB of weights. Each block computes a
    share of the means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
+
+   AHEAD: the weights of a small batch fit the registers: of a hidden unit for each warp, and of a factor for each
+   thread. They are loaded while the previous launch computes.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
 /* Stores a value at the same place in all blocks. */
@@ -3005,15 +3008,33 @@ DEVICE void send(float *to, float value) {
 }
 
 STRUCT(squeeze_arguments);
-#define THREADS (SPLIT > 1 ? 256 : 1024) /* of a block; a cluster has more in all */
+#define THREADS (SPLIT > 1 && (HIDDEN <= 64 || IMAGES > 1) ? 256 : 1024) /* of a block */
 #define BLOCKS_ASKED_FOR (SPLIT > 1 && IMAGES > 1 ? 4 : 1) /* many images, many clusters: all begin at once */
+#define STEPS ((CHANNELS + 31) / 32) /* of a hidden unit's sum */
+#define AHEAD (SPLIT > 1 && IMAGES == 1 && HIDDEN <= 64 && C <= 256 * SPLIT && STEPS + HIDDEN <= 112)
+
+/* Weights loaded before the means are there. */
+struct squeeze_weights {
+    float hidden[AHEAD ? STEPS : 1], factor[AHEAD ? HIDDEN : 1];
+    DEVICE squeeze_weights(const squeeze_arguments &a, int unit, int channel, bool inside) {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < STEPS && AHEAD; i++)
+            hidden[i] = unit < HIDDEN && lane + i * 32 < CHANNELS ? a.w1[unit * C + lane + i * 32] : 0.0f;
+#pragma unroll
+        for (int i = 0; i < HIDDEN && AHEAD; i++) factor[i] = inside ? a.w2[i * C + channel] : 0.0f;
+    }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
 reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
-    take_turn();
     float *mean = (float *)shared, *hidden = mean + C * IMAGES; /* [C][IMAGES], [HIDDEN][IMAGES] */
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT * IMAGES;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
-    const int loads = IMAGES > 1 ? 8 : SPLIT > 1 ? 48 : 16; /* in flight at once, as registers allow */
+    const int loads = IMAGES > 1 ? 8 : AHEAD ? 112 : THREADS > 256 ? 16 : 48; /* in flight, as registers allow */
+    let_next_begin();
+    const squeeze_weights weights(a, t / 32 * SPLIT + part, first + t, first + t < end); /* AHEAD */
+    wait_for_last();
     if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
 #pragma unroll 1
     for (int i = t; i < (end - first) * IMAGES; i += blockDim.x) {
@@ -3028,8 +3049,10 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
         float sum[IMAGES] = {};
 #pragma unroll loads
-        for (int c = lane; c < CHANNELS; c += 32) {
-            float w = a.w1[h * C + c];
+        for (int i = 0; i < STEPS; i++) {
+            const int c = lane + i * 32;
+            if (c >= CHANNELS) continue;
+            float w = AHEAD ? weights.hidden[AHEAD ? i : 0] : a.w1[h * C + c];
 #pragma unroll
             for (int k = 0; k < IMAGES; k++) sum[k] = fmaf(mean[c * IMAGES + k], w, sum[k]);
         }
@@ -3047,7 +3070,7 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
         for (int k = 0; k < IMAGES; k++) sum[k] = a.b2[c];
 #pragma unroll loads
         for (int h = 0; h < HIDDEN; h++) {
-            float w = a.w2[h * C + c];
+            float w = AHEAD ? weights.factor[AHEAD ? h : 0] : a.w2[h * C + c];
 #pragma unroll
             for (int k = 0; k < IMAGES; k++) sum[k] = fmaf(hidden[h * IMAGES + k], w, sum[k]);
         }

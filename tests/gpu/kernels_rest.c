@@ -96,11 +96,11 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, i
     tensor out = result_of((size_t)(IMAGES * padded), 0);
     reid__squeeze_arguments a = {sums.device, w1.device, b1.device, w2.device, b2.device, out.device, IMAGES};
     run_clusters(kernel_of("reid_squeeze", 0, constants, shared), (IMAGES + together - 1) / together * split, 1,
-                 split > 1 ? 256 : 1024, shared, &a, split);
+                 split > 1 && (hidden <= 64 || together > 1) ? 256 : 1024, shared, &a, split);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < IMAGES; i++) {
-        double mean[256], units[64];
+        double mean[256], units[80];
         for (int c = 0; c < channels; c++) {
             mean[c] = 0;
             for (int y = 0; y < oh; y++) mean[c] += sums.host[(i * oh + y) * padded + c];
@@ -413,6 +413,8 @@ int main(void) {
         test_squeeze(24, 32, 6, 5, 4, split, 1);
         test_squeeze(240, 240, 10, 7, 7, split, 4);
         test_squeeze(24, 32, 6, 5, 4, split, 2);
+        test_squeeze(40, 48, 64, 5, 4, split, 1); /* of a hidden unit for each warp of a cluster */
+        test_squeeze(40, 48, 72, 5, 4, split, 1); /* more: loaded when the means are there */
     }
     test_linear(16, 3, 3, 0, 1, 0);
     test_linear(144, 20, 64, 32, 1, 0);

@@ -215,6 +215,9 @@ plant rest "a row's sum from right to left, for small batches" \
     's/add4(total, from\[x \* SPREAD\])/add4(total, from[(columns - 1 - x) * SPREAD])/'
 plant rest "a tile's sum before its outputs are there" \
     '/^#if SPREAD/,/^#else/ s/^    __syncthreads();$//' REID_EMULATOR_CHECK=1
+plant rest "factors with the weights of the next channel" \
+    's/a.w2\[i \* C + channel\] : 0.0f/a.w2[i * C + channel + 1] : 0.0f/'
+plant rest "hidden units with the weights of another" 's/weights(a, t \/ 32 \* SPLIT + part/weights(a, t \/ 32 + part/'
 plant rest "hidden units of another image" \
     's/send(hidden + h \* IMAGES + k,/send(hidden + h * IMAGES + (k ^ 1) % IMAGES,/'
 plant rest "means of an image beyond the last" \

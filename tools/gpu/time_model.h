@@ -135,11 +135,15 @@ static double time_of_expand(const reid__gpu_plan *g, int index, int n, const ti
     return 4 + time_overlap(work, bytes > REID__L2_BYTES ? bytes / (0.8 * chip->dram) * 1e6 : 0);
 }
 
-/* Clusters of eight blocks, for four images in large batches, read both matrices (kB): at 62 kB/us for one image; else
-   at 119 kB/us and multiprocessor, by 60 bytes a clock (assumed). */
-static double time_of_squeeze(const reid__op *op, int n) {
+/* Clusters of eight blocks, for four images in large batches, read both matrices (kB): in large batches at 119 kB/us
+   and multiprocessor, by 60 bytes a clock (assumed). For one image they took 62 kB/us, one after the other; now those
+   that fit the registers are both on their way while the depthwise convolution before them computes (assumed). */
+static double time_of_squeeze(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
     double matrices = 2.0 * 4 * op->ic * op->hidden / 1e3;
-    if (n < REID__LARGE) return 2.7 + matrices / 62;
+    double before = time_in_graph + time_of_depthwise(g, index - 1, n, chip);
+    int ahead = op->hidden <= 64 && reid__padded(op->ic) <= 2048 && op->ic / 32 + op->hidden < 112;
+    if (n < REID__LARGE) return 2.7 + (ahead ? fmax(matrices / 2 / 62 - before, 0) : matrices / 62);
     return 4 + matrices * n / 4 / time_processors / 119;
 }
 
@@ -256,7 +260,7 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
     }
     switch (op->kind) {
     case REID__DEPTHWISE: return time_of_depthwise(g, index, n, chip);
-    case REID__SQUEEZE: return time_of_squeeze(op, n);
+    case REID__SQUEEZE: return time_of_squeeze(g, index, n, chip);
     case REID__LINEAR: return time_of_linear(op, n);
     case REID__INSTANCE: return time_of_instance(g, index, n, chip);
     case REID__NONLOCAL: return time_of_nonlocal(g, index, n, chip);
