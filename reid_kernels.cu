@@ -552,19 +552,17 @@ DEVICE unsigned long long windows(unsigned address) {
 
 #if defined(REID_PROJECT) || defined(REID_STEM_POOL)
 /* Adds the products of 16 of K to sums of 64 by n: of A in registers and of the operand b, whose rows are `row` bytes
-   apart. n is an instruction's width or a sum of such; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each
-   of 128 wait for the one before if the last slice is short. */
+   apart. n is a sum of instructions' widths; if it is 128, of two of 64, because ptxas (CUDA 13.0) makes each of 128
+   wait for the one before if the last slice is short. */
 template <int n, int row, int width = 128, int from = 0>
 DEVICE void add_products(float *d, const unsigned *a, unsigned long long b) {
     static_assert(n % 16 == 0 && n < 256, "a sum of instructions' widths");
-    if constexpr (n == 112 && width == 128) {
-        reid_wgmma_registers<112>(d, a, b, true);
-    } else if constexpr (n == 128 && width == 128) {
+    if constexpr (n == 128 && width == 128) {
         reid_wgmma_registers<64>(d, a, b, true);
         reid_wgmma_registers<64>(d + 32, a, b + 64 * row / 16, true);
     } else if constexpr ((n & width) != 0)
         reid_wgmma_registers<width>(d + from / 2, a, b + from * row / 16, true);
-    if constexpr (width > 16 && n != 112) add_products<n, row, width / 2, from + (n & width)>(d, a, b);
+    if constexpr (width > 16) add_products<n, row, width / 2, from + (n & width)>(d, a, b);
 }
 #endif
 
@@ -932,7 +930,8 @@ template <int stages, class tile_t> DEVICE void multiply_slices(tile_t &tile, in
         reid_cp_async_commit();
 #endif
     }
-    for (int s = begin; s < end; s++) {
+#pragma unroll 1
+    for (int s = begin; s < end; s++) { /* not unrolled, because ptxas would then run out of registers in FP32 */
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_wait<stages - 2>();
 #endif
@@ -1057,7 +1056,8 @@ struct f32_tile {
         const unsigned char *stage = shared + slice % STAGES * STAGE_BYTES, *a = stage + row_of(t, 0) * ROW_BYTES;
         const unsigned char *b = stage + A_BYTES + column_of(t, 0) * 4;
         const int moved = row_of(t, 0) >> 1 & 3; /* see `place` */
-#pragma unroll
+        const int together = K_PADDED > BK ? 4 : 1; /* as registers allow: one slice is in one piece with the stores */
+#pragma unroll together
         for (int piece = 0; piece < 4; piece++) {
             float four_a[EACH_M][4];
 #pragma unroll
@@ -1083,7 +1083,6 @@ struct f32_tile {
         for (int i = 0; i < EACH_M; i++)
 #pragma unroll
             for (int j = 0; j < FOURS_N; j++) {
-                __syncwarp(); /* so that ptxas keeps them apart; else registers do not suffice on sm_100 (CUDA 13.0) */
                 const float *sums = acc[i] + j * 4;
                 const int m = m0 + row_of(t, i), n = n0 + column_of(t, j);
                 const float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);
@@ -2185,8 +2184,11 @@ struct stem {
         hold();
         reid_wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < KH * 2; k++)
-            add_products<BN, 16>(d, w[k], windows(pair[k / 4] + k / 2 % 2 * PITCH + k % 2 * 32));
+        for (int k = 0; k < KH * 2; k++) {
+            const unsigned long long b = windows(pair[k / 4] + k / 2 % 2 * PITCH + k % 2 * 32);
+            if constexpr (BN == 112) reid_wgmma_registers<112>(d, w[k], b, true);
+            else add_products<BN, 16>(d, w[k], b);
+        }
         reid_wgmma_commit();
         hold();
         reid_wgmma_wait<0>();

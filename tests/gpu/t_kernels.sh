@@ -94,7 +94,7 @@ plant conv "a residual in its own steps" 's/scales\[OC_PADDED\], v/scales[n], v/
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
-plant wgmma "windows of the stem that begin a pixel late" 's/PITCH + k % 2 \* 32));/PITCH + k % 2 * 32 + 16));/' \
+plant wgmma "windows of the stem that begin a pixel late" 's/PITCH + k % 2 \* 32);/PITCH + k % 2 * 32 + 16);/' \
     ONLY=pools
 plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
 plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
