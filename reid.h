@@ -7553,7 +7553,7 @@ static reid__sum_tiles reid__sum_tiles_of(const reid__op *op) {
 /* Whether reid_stem_pool computes input, stem and max pool. A row of the stem's outputs must fit in registers. */
 static int reid__takes_stem_pool(const reid__gpu_plan *g, const reid__op *op) {
     return g->wgmma && reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && op->kh == 7 && op->kw == 7 &&
-           op->stride == 2 && op->oc == 64 && op->ow <= 192;
+           op->stride == 2 && op->oc == 64 && op->ow <= 176;
 }
 
 /* Bytes that an operation reads of its input. Squeezes read sums of tiles, linear layers vectors, both in FP32. */
@@ -11331,8 +11331,8 @@ static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_d
                                    const reid__projection *projection, char *text, reid_error *e) {
     reid__preset preset;
     if (desc->precision == REID_INT8 && !reid__has_int8(arch))
-        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; only "
-                          "ResNets without instance norm and non-local blocks are", arch->name);
+        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8; only ResNets without instance norm "
+                          "and non-local blocks and with their first ReLU are", arch->name);
     if (!reid__preset_text(desc->preset, in_file, arch->preset, text, REID__PRESET_TEXT))
         return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is longer than %d characters", text,
                           REID__PRESET_TEXT - 1);

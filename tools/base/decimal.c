@@ -69,12 +69,12 @@ static size_t write_scientific(char *out, const char *number, int count, int exp
 size_t decimal_float(char out[DECIMAL_FLOAT], float value) {
     uint32_t bits;
     int exponent = 0;
-    char number[DECIMALS];
+    char number[DECIMALS] = "0"; /* half of the values behind a ReLU are zeros */
     memcpy(&bits, &value, sizeof bits);
-    const int e = (int)(bits >> 23 & 255);
+    const int e = (int)(bits >> 23 & 255), zero = !(bits << 1), negative = (int)(bits >> 31);
     const uint32_t m = (bits & 0x7fffff) | 0x800000, digits = e > 0 ? digits_of(m, e - 150, &exponent) : 0;
-    if (!digits) return (size_t)snprintf(out, DECIMAL_FLOAT, "%.9g", (double)value);
-    const int count = write_digits(number, digits), negative = (int)(bits >> 31);
+    if (!digits && !zero) return (size_t)snprintf(out, DECIMAL_FLOAT, "%.9g", (double)value);
+    const int count = zero ? 1 : write_digits(number, digits);
     out[0] = '-';
     return (size_t)negative + (exponent < FIXED_FROM ? write_scientific : write_fixed)(out + negative, number, count,
                                                                                        exponent);
