@@ -6,9 +6,9 @@
 #
 #     sh tools/gpu/pipeline.sh [ROUNDS] [PROGRAM...]      default: 5 build/reid
 #
-# Needs `make emulator build/reid build/reid-load build/seeded`, curl, and ffmpeg for the images. On the H200's machine, 16 decoders made
-# 10,500 images per second of 640x480 and 40,000 of 256x256; 64 images took 1,150 us in ResNet-50's graph, some 50 us
-# in each of the kernels around it, and 54 GB/s on their way (tools/results/gpu/README.md).
+# Needs `make emulator build/reid build/reid-load build/seeded`, curl, and ffmpeg for the images. On the H200's machine,
+# 16 decoders made 10,500 images per second of 640x480 and 40,000 of 256x256; 64 images took 1,150 us in ResNet-50's
+# graph, some 50 us in each of the kernels around it, and 54 GB/s on their way (tools/results/gpu/README.md).
 set -eu
 cd "$(dirname "$0")/../.."
 rounds=${1:-5}
