@@ -35,25 +35,39 @@ static uint32_t digits_of(uint32_t m, int e, int *exponent) {
     return 0;
 }
 
-/* Writes the digits, without zeros at the end. Returns their number. */
+/* Two digits of each number below 100. */
+static const char PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+                            "49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
+                            "9899";
+
+static void write_four(char *to, uint32_t digits) {
+    memcpy(to, PAIRS + 2 * (digits / 100), 2);
+    memcpy(to + 2, PAIRS + 2 * (digits % 100), 2);
+}
+
+/* Writes the digits. Returns their number without zeros at the end. */
 static int write_digits(char number[DECIMALS], uint32_t digits) {
+    const uint32_t rest = digits % LEAST_NUMBER;
     int count = DECIMALS;
-    for (; digits % 10 == 0; digits /= 10) count--;
-    for (int i = count; i-- > 0; digits /= 10) number[i] = (char)('0' + digits % 10);
+    number[0] = (char)('0' + digits / LEAST_NUMBER);
+    write_four(number + 1, rest / 10000);
+    write_four(number + 5, rest % 10000);
+    while (count > 1 && number[count - 1] == '0') count--;
     return count;
 }
 
 static size_t write_fixed(char *out, const char *number, int count, int exponent) {
-    char *at = out;
+    const int whole = exponent + 1; /* digits before the point, if any are */
     if (exponent < 0) {
-        *at++ = '0', *at++ = '.';
-        for (int i = exponent + 1; i < 0; i++) *at++ = '0';
+        memcpy(out, "0.000", 5); /* FIXED_FROM: at most three zeros */
+        memcpy(out + 1 - exponent, number, DECIMALS);
+        return (size_t)(1 - exponent + count);
     }
-    for (int i = 0; i < count || i <= exponent; i++) {
-        if (i == exponent + 1 && exponent >= 0) *at++ = '.';
-        *at++ = i < count ? number[i] : '0';
-    }
-    return (size_t)(at - out);
+    memcpy(out, number, (size_t)whole);
+    if (count <= whole) return (size_t)whole;
+    out[whole] = '.';
+    memcpy(out + whole + 1, number + whole, (size_t)(count - whole));
+    return (size_t)count + 1;
 }
 
 /* An exponent from -5 to -9. */
@@ -69,7 +83,7 @@ static size_t write_scientific(char *out, const char *number, int count, int exp
 size_t decimal_float(char out[DECIMAL_FLOAT], float value) {
     uint32_t bits;
     int exponent = 0;
-    char number[DECIMALS] = "0"; /* half of the values behind a ReLU are zeros */
+    char number[DECIMALS] = {'0'}; /* half of the values behind a ReLU are zeros */
     memcpy(&bits, &value, sizeof bits);
     const int e = (int)(bits >> 23 & 255), zero = !(bits << 1), negative = (int)(bits >> 31);
     const uint32_t m = (bits & 0x7fffff) | 0x800000, digits = e > 0 ? digits_of(m, e - 150, &exponent) : 0;
