@@ -36,13 +36,13 @@ static uint32_t digits_of(uint32_t m, int e, int *exponent) {
 }
 
 /* Two digits of each number below 100. */
-static const char PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
-                            "49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
-                            "9899";
+static const char TWO_DIGITS[] =
+    "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+    "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
 static void write_four(char *to, uint32_t digits) {
-    memcpy(to, PAIRS + 2 * (digits / 100), 2);
-    memcpy(to + 2, PAIRS + 2 * (digits % 100), 2);
+    memcpy(to, TWO_DIGITS + 2 * (digits / 100), 2);
+    memcpy(to + 2, TWO_DIGITS + 2 * (digits % 100), 2);
 }
 
 /* Writes the digits. Returns their number without zeros at the end. */
