@@ -434,7 +434,7 @@ static void count_programs(const char *options, const void *cubin, size_t bytes,
     ++*(int *)user;
 }
 
-enum { SEARCHES = 1 }; /* programs of a pack that search in embeddings; they come last */
+enum { SEARCHES = 2 }; /* programs of a pack that search, by halves and by bytes; they come last */
 
 typedef enum { NO_NVRTC, NVRTC, CACHE } help; /* what else there is: CACHE: NVRTC, and all programs in a folder */
 
@@ -493,8 +493,9 @@ static void wrong_packs(void) {
     }
     CHECK_RESULT(start_pack("/nonexistent/pack", NVRTC), REID_ERR_FILE_OPEN);
     CHECK_HAS(last.error.text, "/nonexistent/pack");
-    CHECK_RESULT(start_pack(packs, NVRTC), REID_ERR_FILE_READ);
+    CHECK_RESULT(start_pack(packs, NVRTC), REID_ERR_FILE_OPEN);
     CHECK_HAS(last.error.text, packs);
+    CHECK_HAS(last.error.text, "a directory");
     CHECK_RESULT(start_pack("reid_kernels.cu", NVRTC), REID_ERR_KERNEL_PACK);
     CHECK_HAS(last.error.text, "reid_kernels.cu");
     reid_desc desc = desc_for(""); /* AUTO falls back to the CPU */

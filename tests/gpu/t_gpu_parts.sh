@@ -77,9 +77,9 @@ tensor() { # tensor PART TEXT: the cases of kernels_PART with this text in their
     env BISECT_PARTS="$1" BISECT_MATCH="$2" REID_EMULATOR_SUMS=tensor sh tools/gpu_check --emulator --out "$dir/t" \
         bisect
 }
-says 0 '1 of *1 cases right$' tensor bytes 'INT8 stem'
+says 0 '1 of *1 cases right$' tensor bytes 'stem_pool INT8'
 says 0 '1 of *1 cases right$' tensor wgmma 'layer3.1.conv3, 3 of 3x3, tile 128x64 groups 2 resident 0 pair 0 split 4'
-says 0 '1 of *1 cases right$' tensor wgmma 'maxpool, 3 of 11x9'
+says 0 '1 of *1 cases right$' tensor wgmma 'stem_pool, 3 of 23x19'
 says 0 '3 of *3 cases right$' tensor conv 'reid_conv_f16 3x3 relu'
 
 # --- a part that is stopped ---
