@@ -2086,11 +2086,11 @@ struct layout {
 
 /* A strip: the image, its pooled rows and the rows of outputs that these need, up to `last`. */
 struct pool_strip {
-    int image, pooled, end, first, last;
+    int image, pooled, first, last;
     DEVICE pool_strip(int index, int rows) {
         const int strips = (POOL_H + rows - 1) / rows;
-        image = index / strips, pooled = index % strips * rows, end = min(pooled + rows, POOL_H);
-        first = max(pooled * 2 - POOL_PAD_Y, 0), last = min(end * 2 - POOL_PAD_Y, OH - 1);
+        image = index / strips, pooled = index % strips * rows;
+        first = max(pooled * 2 - POOL_PAD_Y, 0), last = min(min(pooled + rows, POOL_H) * 2 - POOL_PAD_Y, OH - 1);
     }
 };
 
