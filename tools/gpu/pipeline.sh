@@ -17,6 +17,8 @@ rounds=${1:-5}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+programs=$#
+printf '%s\n' "$@" > "$dir/programs"
 build/seeded --net efficientnet_b0 -o "$dir/w.safetensors"
 
 # pace PROGRAM FOLDER PACE: images per second
@@ -26,9 +28,45 @@ pace() {
         2>&1 | awk '$1 == "write" {print $4}'
 }
 
+# in_turn MEASURE PROGRAM...: calls MEASURE PROGRAM NUMBER for each program, in each round.
+in_turn() {
+    measure=$1 i=0
+    shift
+    while [ "$i" -lt "$rounds" ]; do
+        i=$((i + 1)) which=0
+        for program; do
+            which=$((which + 1))
+            $measure "$program" $which
+        done
+    done
+}
+
+# rows FORMAT NAME...: a row of the table for each program, with the medians of what was measured under these names
+rows() {
+    format=$1 which=0
+    shift
+    while [ $which -lt $programs ]; do
+        which=$((which + 1))
+        printf '%-10s %-28s' "$size" "$(sed -n ${which}p "$dir/programs")"
+        # shellcheck disable=SC2059 # a format
+        for name; do printf "$format" "$(median < "$dir/$size.$name.$which")"; done
+        echo
+    done
+}
+
 median() { sort -n | awk '{at[NR] = $1} END {print at[int((NR + 1) / 2)]}'; }
 
-printf '%-10s %-28s %12s %12s %6s\n' IMAGES PROGRAM 'DECODERS /S' 'EMBED /S' REACHED
+# reached PROGRAM NUMBER: its pace with the GPU's times, and without them
+reached() {
+    alone=$(pace "$1" "$dir/$size" 0,0,1000000)
+    slowed=$(awk -v a="$alone" -v t="$theirs" 'BEGIN {f = t / a; print 1150 * f "," 50 * f "," 54 / f}')
+    got=$(pace "$1" "$dir/$size" "$slowed")
+    echo "$alone" >> "$dir/$size.alone.$2"
+    echo "$got" >> "$dir/$size.got.$2"
+    awk -v g="$got" -v a="$alone" 'BEGIN {print g / a * 100}' >> "$dir/$size.share.$2"
+}
+
+printf '%-10s %-28s %14s %14s %14s\n' IMAGES PROGRAM 'DECODERS /S' 'EMBED /S' 'REACHED, %'
 for case in 640x480:600:10500 256x256:2400:40000; do
     size=${case%%:*} theirs=${case##*:} count=${case#*:}
     count=${count%:*}
@@ -36,25 +74,8 @@ for case in 640x480:600:10500 256x256:2400:40000; do
     ffmpeg -loglevel error -f lavfi -i "testsrc2=size=$size:rate=25,noise=alls=12:allf=t" -frames:v "$count" -q:v 4 \
         "$dir/$size/%05d.jpg"
     pace "$1" "$dir/$size" 0,0,1000000 > /dev/null # compiles kernels
-    i=0
-    while [ "$i" -lt "$rounds" ]; do
-        i=$((i + 1)) which=0
-        for program; do
-            which=$((which + 1))
-            alone=$(pace "$program" "$dir/$size" 0,0,1000000)
-            slowed=$(awk -v a="$alone" -v t="$theirs" 'BEGIN {f = t / a; print 1150 * f "," 50 * f "," 54 / f}')
-            got=$(pace "$program" "$dir/$size" "$slowed")
-            echo "$alone" >> "$dir/$size.alone.$which"
-            echo "$got" >> "$dir/$size.got.$which"
-            awk -v g="$got" -v a="$alone" 'BEGIN {print g / a}' >> "$dir/$size.share.$which"
-        done
-    done
-    which=0
-    for program; do
-        which=$((which + 1))
-        printf '%-10s %-28s %12.0f %12.0f %6.2f\n' "$size" "$program" "$(median < "$dir/$size.alone.$which")" \
-            "$(median < "$dir/$size.got.$which")" "$(median < "$dir/$size.share.$which")"
-    done
+    in_turn reached "$@"
+    rows ' %14.0f' alone got share
 done
 
 # --- CPU time of an image --------------------------------------------------------------------------------------------
@@ -91,24 +112,17 @@ serve_cpu() {
     wait "$server" || true
 }
 
+# cpu_time PROGRAM NUMBER: of `embed`, without its start, and of `serve`
+cpu_time() {
+    awk -v all="$(embed_cpu "$1" "$folder")" -v one="$(embed_cpu "$1" "$folder/00001.jpg")" -v n="$count" \
+        'BEGIN {print (all - one) / (n - 1)}' >> "$dir/$size.embed.$2"
+    serve_cpu "$1" "$folder" "$rate" >> "$dir/$size.serve.$2"
+}
+
 printf '\n%-10s %-28s %14s %14s\n' IMAGES PROGRAM 'EMBED, MS' 'SERVE, MS'
 for size in 640x480 256x256; do
-    folder=$dir/$size one=$dir/$size/00001.jpg count=$(find "$dir/$size" -name '*.jpg' | wc -l)
+    folder=$dir/$size count=$(find "$dir/$size" -name '*.jpg' | wc -l)
     rate=$(awk -v a="$(median < "$dir/$size.alone.1")" 'BEGIN {print int(a / 3)}') # the clients need CPUs, too
-    i=0
-    while [ "$i" -lt "$rounds" ]; do
-        i=$((i + 1)) which=0
-        for program; do
-            which=$((which + 1))
-            awk -v all="$(embed_cpu "$program" "$folder")" -v one="$(embed_cpu "$program" "$one")" -v n="$count" \
-                'BEGIN {print (all - one) / (n - 1)}' >> "$dir/$size.embed.$which"
-            serve_cpu "$program" "$folder" "$rate" >> "$dir/$size.serve.$which"
-        done
-    done
-    which=0
-    for program; do
-        which=$((which + 1))
-        printf '%-10s %-28s %14.3f %14.3f\n' "$size" "$program" "$(median < "$dir/$size.embed.$which")" \
-            "$(median < "$dir/$size.serve.$which")"
-    done
+    in_turn cpu_time "$@"
+    rows ' %14.3f' embed serve
 done
