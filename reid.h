@@ -6929,9 +6929,11 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
     S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
+    S(tensor_map, then_map) S(tensor_map, then_out_map) /* THEN: the third one's weights, and its outputs */           \
     P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
     P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
     P(const float, scales) P(const float, next_scales) /* BYTES: as in conv_arguments; with NEXT */                    \
+    P(const float, then_bias) P(const float, then_scales)                                                              \
     P(void, out)                /* ROW_SUMS: sums, SPLIT: outputs */                                                   \
     P(unsigned, full) V(int, pixels)
 #define REID__STEM_POOL_ARGUMENTS(P, V, S)                                                                             \
@@ -6996,7 +6998,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 152, REID__GPU_PICTURE)                                             \
     X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
-    X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
+    X(wgmma_arguments, 1152, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
     X(stem_pool_arguments, 72, REID__STEM_POOL_ARGUMENTS)                                                              \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
@@ -7461,7 +7463,8 @@ typedef struct reid__gpu_plan {
     int wgmma;                         /* convolutions use Hopper's instructions if reid__takes_wgmma */
     const char *tiles;                 /* measured times of tiles, see reid__tiles_read; or NULL */
     int tile;                          /* REID_TILE */
-    int fused_shortcut[REID__MAX_OPS], fused_first[REID__MAX_OPS], fused_into[REID__MAX_OPS]; /* see reid__fold */
+    int fused_shortcut[REID__MAX_OPS], fused_first[REID__MAX_OPS], fused_then[REID__MAX_OPS]; /* see reid__fold */
+    int fused_into[REID__MAX_OPS];
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
@@ -7527,6 +7530,11 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->fused_first[index] == REID__NONE ? index : g->fused_first[index];
 }
 
+/* Whether the launch of operation `index` computes a later one, too, but none before it. */
+static int reid__is_direct(const reid__gpu_plan *g, int index) {
+    return g->fused_then[index] != REID__NONE && g->fused_first[index] == REID__NONE;
+}
+
 /* End of the operations that the first launch computes: the stem, on some GPUs with the max pool behind it. */
 static int reid__head_end(const reid__gpu_plan *g) { return g->fused_into[0] == REID__NONE ? 1 : g->fused_into[0] + 1; }
 
@@ -7575,7 +7583,7 @@ static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
 
 /* A launch's access to one of the plan's buffers: the first `bytes` bytes of each image there. */
 typedef struct reid__access { int buffer; size_t bytes; } reid__access;
-#define REID__ACCESSES 7
+#define REID__ACCESSES 8
 
 static int reid__touch(reid__access *out, int buffer, size_t bytes) {
     out->buffer = buffer, out->bytes = bytes;
@@ -7587,11 +7595,12 @@ static int reid__touch(reid__access *out, int buffer, size_t bytes) {
 static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access out[REID__ACCESSES]) {
     const reid__plan *p = g->plan;
     const reid__op *op = &p->ops[index], *first = &p->ops[reid__launch_first(g, index)];
-    int n = 0, with = g->fused_shortcut[index];
+    int n = 0, with = g->fused_shortcut[index], then = g->fused_then[index];
     if (g->fused_into[index] != REID__NONE) return 0;
     n += reid__touch(&out[n], first->in, reid__gpu_read(g, first));
     if (op->kind == REID__NORMALISE) return n; /* its output is not in a buffer of the plan */
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
+    if (then != REID__NONE) n += reid__touch(&out[n], p->ops[then].out, reid__gpu_written(g, &p->ops[then]));
     if (g->expand[index].slice) n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
@@ -7702,7 +7711,8 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
    faster. For operations without a launch of their own, g->fused_into is the one that has it. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
-    for (int i = 0; i < p->op_count; i++) g->fused_shortcut[i] = g->fused_first[i] = g->fused_into[i] = REID__NONE;
+    for (int i = 0; i < p->op_count; i++)
+        g->fused_shortcut[i] = g->fused_first[i] = g->fused_into[i] = g->fused_then[i] = REID__NONE;
     for (int i = 0; i < p->buffer_count; i++) g->pixels_per_sum[i] = 1;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
@@ -7807,7 +7817,8 @@ static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
     int depth, row;                     /* of a slice: values, and bytes */
-    int chunks, passes, stages, slots, resident, pair, split, light;
+    int chunks, passes, next, then;     /* next: slices of a pass; then: channels of the operation fused behind */
+    int stages, slots, resident, pair, split, light;
     unsigned shared;
     double cost;                        /* set by reid__best_tile */
 } reid__wgmma_tile;
@@ -7825,26 +7836,31 @@ static const reid__wgmma_shape reid__wgmma_shapes[] = {
 
 static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, const reid__wgmma_shape *s) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
+    int direct = reid__is_direct(g, index), then = g->fused_then[index], outputs = g->plan->ops[index].oc;
     const reid__op *op = &g->plan->ops[first];
     int value = reid__wgmma_value(op), slot, blocks = s->blocks, groups = s->groups, split = s->split;
     reid__wgmma_tile t;
     t.depth = reid__slice(g, op), t.row = t.depth * value, t.light = g->latency, t.split = split;
     bytes = (t.light ? REID__SHARED_HALF : REID__SHARED_ALL) - 1024; /* 1024 for the barriers */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128, t.across = reid__ceil_div(oc, t.bn);
-    t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
+    t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128;
+    t.across = direct ? 1 : reid__ceil_div(oc, t.bn), t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
     t.slots = (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
-    t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
+    t.passes = first == index && !direct ? 0 : outputs / 128, t.next = direct ? t.chunks : t.bn / t.depth;
+    t.then = then == REID__NONE ? 0 : g->plan->ops[then].oc;
+    if (t.then && !direct) t.slots = 3; /* a fourth one has no room */
     slot = value == 2 ? 64 : t.passes ? 128 : reid__min(t.bn, 128); /* channels */
-    a = t.bm * t.row, b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
-    fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
+    a = t.bm * t.row, b = direct ? 0 : t.bn * t.row;
+    kept = t.chunks * b + t.passes * t.next * 128 * t.row + outputs * t.then * value;
+    fixed = 2 * 64 * value * (t.slots * slot + (t.passes && !direct ? blocks * t.bn : 0));
     t.resident = split == 1 && bytes - fixed - kept >= 3 * a, t.pair = s->pair && !t.resident;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1 && groups * split > 1)
         t.stages = 0; /* a row would be cut into parts */
-    if (split > t.chunks) t.stages = 0;
-    if (t.bn == 256 && blocks * split > 1) t.stages = 0;
+    if (split > t.chunks || (t.bn == 256 && blocks * split > 1)) t.stages = 0;
+    if (t.then && (!t.resident || s->wide || s->pair || blocks > 1)) t.stages = 0; /* blocks 2: too many sums */
+    if (direct && t.stages < 3 * t.chunks) t.stages = 0; /* each warpgroup keeps a tile's slices */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     return t;
 }
@@ -7874,22 +7890,23 @@ static double reid__launch_bytes(const reid__gpu_plan *g, int index) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
     double bytes = (double)g->size[first->in] / (first->kh == 1 ? first->stride * first->stride : 1);
     bytes += (double)g->size[last->out];
+    if (g->fused_then[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->fused_then[index]].out];
     if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
     if (g->fused_shortcut[index] == REID__NONE) return bytes;
     const reid__op *shortcut = &g->plan->ops[g->fused_shortcut[index]];
     return bytes + (double)g->size[shortcut->in] / (shortcut->stride * shortcut->stride);
 }
 
-/* Clocks of a tile's products for `slices` slices of n channels. */
-static double reid__product_clocks(const reid__wgmma_tile *t, int slices, int n, const reid__pace *p) {
-    return slices * (p->slice + t->bm / 64 * n * t->row / (2 * 256 * 16 / p->m64n256k16)); /* row: of one operand */
+/* Clocks of a tile's products for `slices` slices of n channels; row: bytes of an operand's row. */
+static double reid__product_clocks(const reid__wgmma_tile *t, int slices, int n, int row, const reid__pace *p) {
+    return slices * (p->slice + t->bm / 64 * n * row / (2 * 256 * 16 / p->m64n256k16));
 }
 
 /* Clocks until a tile's outputs are stored, including its residual, sums of rows and the other blocks' parts of K. */
 static double reid__store_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const reid__pace *p) {
     double outputs = t->bm * t->bn / t->split, clocks = outputs / p->outputs;
     if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
-    clocks *= 1 + t->passes * 128 / t->bn;
+    clocks = clocks * (!reid__is_direct(g, index) + t->passes * 128 / t->bn) + t->bm * t->then / p->outputs;
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1) clocks += p->row_sums;
     return t->split == 1 ? clocks : clocks + p->barrier + 4 * outputs * (t->split - 1) / p->dsmem;
 }
@@ -7900,13 +7917,15 @@ static double reid__store_clocks(const reid__gpu_plan *g, int index, const reid_
 static double reid__wgmma_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n) {
     const reid__op *op = &g->plan->ops[reid__launch_first(g, index)];
     const reid__pace *p = &reid__paces[g->int8];
-    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
+    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->next;
     double processors = reid__usual_processors(90), rows = ceil((double)n * op->oh * op->ow / t->bm);
     double tiles = (t->pair ? 2 * ceil(rows / 2) : rows) * t->across, busy = fmin(tiles * t->split, processors);
     double bytes = fmin(p->l2_to_shared * processors / busy, p->alone);
     double copy = fmax((t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes, p->slice_wait / t->stages);
     double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
-    double products = reid__product_clocks(t, chunks, t->bn, p) + reid__product_clocks(t, more, 128, p);
+    double products = reid__product_clocks(t, reid__is_direct(g, index) ? 0 : chunks, t->bn, t->row, p) +
+                      reid__product_clocks(t, more, 128, t->row, p) +
+                      (t->then ? reid__product_clocks(t, t->passes * reid__wgmma_value(op), t->then, 128, p) : 0);
     double store = reid__store_clocks(g, index, t, p), first = fmax(copies, products);
     double waves = floor((tiles - 1) / floor(processors / t->split));
     double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
@@ -7984,6 +8003,25 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->pair,
                  t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128);
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
+    if (t->then) reid__option(p, "-DTHEN=%d -DDIRECT=%d", t->then, reid__is_direct(g, index));
+}
+
+/* Decides whether the launch of operation `index`, a block's last convolution, also computes the 1x1 convolution with
+   which the next block begins: if its weights find room in shared memory. In INT8 the launch begins with `index`. */
+static void reid__then_init(reid__gpu_plan *g, int index) {
+    const reid__plan *p = g->plan;
+    const reid__op *a = &p->ops[index], *b = a + 1;
+    while (b < p->ops + p->op_count && (b->in != a->out || b->kind != REID__CONV || b->kh * b->kw * b->stride != 1)) b++;
+    int then = (int)(b - p->ops), begins = g->fused_first[index] != REID__NONE;
+    if (then == p->op_count || g->latency || !reid__takes_wgmma(g, a) || !reid__takes_wgmma(g, b)) return;
+    if (g->fused_into[index] != REID__NONE || g->fused_into[then] != REID__NONE) return;
+    if (!begins && (a->kh * a->kw * a->stride != 1 || a->oc % 128)) return;
+    if (b->act != a->act || b->residual != REID__NONE || (b->oc != 64 && b->oc != 128)) return;
+    if (g->fused_first[then] != REID__NONE || g->fused_shortcut[then] != REID__NONE) return;
+    if (p->buffers[a->out].is_signed != p->buffers[b->out].is_signed || g->pixels_per_sum[b->out] > 1) return;
+    g->fused_then[index] = then, g->fused_into[then] = index;
+    if (reid__wgmma_fit(g, index, &reid__wgmma_shapes[0]).stages < 3)
+        g->fused_then[index] = g->fused_into[then] = REID__NONE;
 }
 
 /* op: the max pool. A row of outputs needs four places of the ring, and as many again are on their way. */
@@ -8270,7 +8308,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
-    for (int i = 0; i < plan->op_count; i++) reid__expand_init(g, i);
+    for (int i = 0; i < plan->op_count; i++) reid__then_init(g, i), reid__expand_init(g, i);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
     REID_ASSERT(reid__gpu_plan_is_sound(g));
@@ -8441,26 +8479,33 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
     const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
     int value = reid__wgmma_value(begin), depth = reid__slice(p, begin), slot = 64;
-    int oc = reid__padded(op->oc), width = reid__padded(begin->oc);
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), then = p->fused_then[index];
+    int direct = reid__is_direct(p, index), more = direct || first != index;
     reid__address weights = g->weights + p->weight[first], next = g->weights + p->weight[index];
     memset(a, 0, sizeof *a);
     if (reid__adds(p, index)) a->residual = l->buffer[op->residual];
     a->bias = g->weights + p->bias[first], a->scales = g->weights + p->weight2[first];
     if (with != REID__NONE) a->more_bias = g->weights + p->bias[with];
-    if (first != index) a->next_bias = g->weights + p->bias[index], a->next_scales = g->weights + p->weight2[index];
+    if (more) a->next_bias = g->weights + p->bias[index], a->next_scales = g->weights + p->weight2[index];
     a->out = l->buffer[op->out], a->full = l->full, a->pixels = n * begin->oh * begin->ow;
-    if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
+    if (value == 1) slot = more ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
                                 depth, 1);
     if (!code && p->pixels_per_sum[op->out] == 1)
         code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot, 1);
     if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
-    if (!code && first != index)
+    if (!code && more)
         code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth, 1);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &p->plan->ops[with], n, s->bm, &a->more_map);
     if (!code && a->residual)
         code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot, 1);
-    return code;
+    if (code || then == REID__NONE) return code;
+    const reid__op *last = &p->plan->ops[then];
+    a->then_bias = g->weights + p->bias[then], a->then_scales = g->weights + p->weight2[then];
+    code = reid__map_matrix(cu, &a->then_map, g->weights + p->weight[then], value, last->oc, reid__gpu_row(p, then),
+                            last->oc, slot, 1);
+    return code ? code : reid__map_matrix(cu, &a->then_out_map, l->buffer[last->out], value, a->pixels, last->oc, 64,
+                                          reid__min(slot, last->oc), 1);
 }
 
 /* Runs a convolution of n images by reid_conv_wgmma, with the operations fused into its launch. */
@@ -8471,7 +8516,7 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__wgmma_arguments a;
     int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
+    int64_t across = reid__is_direct(&g->plan, index) ? 1 : reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
     int64_t tiles = (rows + s->pair * (rows % 2)) * across * s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */

@@ -59,7 +59,7 @@
                     | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
-                    | MORE_STRIDE [BYTES SIGNED REST_SIGNED]
+                    | MORE_STRIDE [THEN DIRECT] [BYTES SIGNED REST_SIGNED]
    reid_stem_pool   | a convolution's, H W BORDER_Y BORDER_X POOL_H POOL_W POOL_PAD_Y POOL_PAD_X STAGES [BYTES]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
@@ -1485,7 +1485,17 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    places of 64 pixels by 64 channels for each warpgroup, into which residuals are copied first. MORE_C: K continues
    with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose result the network adds. NEXT:
    the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT channels,
-   128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident.
+   128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident. DIRECT: there is no
+   first convolution; a tile's slices are the input of NEXT, and stay in the ring for all passes.
+
+   THEN: the outputs of NEXT also go through a 1x1 convolution to THEN channels, the first one of the next block, which
+   otherwise would only read them again. A slot of outputs on its way to memory is also a slice of the input: wgmma reads
+   it where it is, and THEN's sums grow from slot to slot. When all of NEXT is stored they take a turn in the slots, too:
+
+       ring -> [first convolution -> inner] -> NEXT + residual -> slot -> memory
+                                                                   |
+                                                                   +---> sums of THEN -> slot -> memory
+   Only with RESIDENT, without PAIR, and with BLOCKS_M 1.
 
    SPLIT: a cluster takes a tile, and each block its own slices. It sends its sums to the slots of the blocks whose
    share they are, thread to thread, by stores that `filled` counts; `stored` returns the slots. Residuals are read from
@@ -1498,7 +1508,12 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 
    ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
 
-   Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
+   Shared memory, in this order: the slices, resident weights, those of NEXT, of THEN, inputs of NEXT, slots,
+   mbarriers. */
+#ifndef THEN
+#define THEN 0
+#define DIRECT 0
+#endif
 #ifdef VALUE_U8
 #define VALUE 1
 #define BK (IC < 128 ? 64 : 128)
@@ -1512,13 +1527,13 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define C_CHUNKS ((IC + BK - 1) / BK) /* the missing channels of the last one have zero weights */
 #define OWN_CHUNKS (KH * KW * C_CHUNKS)
 #define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
-#define TILES_N ((OC_PADDED + BN - 1) / BN)
+#define TILES_N (DIRECT ? 1 : (OC_PADDED + BN - 1) / BN)
 #define A_BYTES (BM * SLICE_ROW)
-#define B_BYTES (BN * SLICE_ROW)
+#define B_BYTES (DIRECT ? 0 : BN * SLICE_ROW)
 #define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
 #define BLOCK_BYTES (64 * SLICE_ROW)
 #define PASSES (NEXT / 128)
-#define NEXT_ROW (NEXT ? BN / BK : 1) /* slices of K of NEXT */
+#define NEXT_ROW (DIRECT ? CHUNKS : NEXT ? BN / BK : 1) /* slices of K of NEXT */
 #define NEXT_CHUNKS (NEXT ? NEXT_ROW : 0)
 #define NEXT_BYTES (128 * SLICE_ROW)
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
@@ -1527,9 +1542,13 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define OUT_N (NEXT ? 128 : BN) /* channels of a tile's outputs, at once */
 #define SLOT_N (VALUE == 1 ? OUT_N < 128 ? OUT_N : 128 : 64) /* rows of a slot have 128 bytes at most */
 #define SLOT_BYTES (64 * SLOT_N * VALUE)
+#define THEN_N (THEN < SLOT_N ? THEN : SLOT_N) /* channels of a slot of its outputs */
+#define THEN_CHUNKS (THEN ? NEXT / SLOT_N : 0) /* a slot is a slice of its K */
+#define THEN_BYTES (THEN * 128)
 #define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? CHUNKS * B_BYTES : 0))
-#define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
-#define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
+#define THEN_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
+#define INNER_AT (THEN_AT + THEN_CHUNKS * THEN_BYTES)
+#define SLOTS_AT (INNER_AT + (DIRECT ? 0 : 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES))
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
 
 STRUCT(wgmma_arguments);
@@ -1543,9 +1562,8 @@ struct layout {
     DEVICE unsigned empty(int i) const { return barrier(STAGES + i); }
     DEVICE unsigned weights(int chunk) const { return base + STAGES * STAGE_BYTES + chunk * B_BYTES; }
     DEVICE unsigned next(int chunk) const { return base + NEXT_AT + chunk * NEXT_BYTES; }
-    DEVICE unsigned inner(int group, int chunk) const {
-        return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
-    }
+    DEVICE unsigned then(int chunk) const { return base + THEN_AT + chunk * THEN_BYTES; }
+    DEVICE unsigned inner(int group) const { return base + INNER_AT + group * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES; }
     DEVICE unsigned resident() const { return barrier(2 * STAGES); }
     DEVICE unsigned slot(int group, int i) const { return base + SLOTS_AT + (group * SLOTS + i) * SLOT_BYTES; }
     DEVICE unsigned turn(int group) const { return barrier(2 * STAGES + 1 + group); }
@@ -1604,15 +1622,18 @@ DEVICE int pixel_of(int tile, int group) {
    do not wait for the previous launch. */
 DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     const tensor_map *in = &a.in_map, *more = &a.more_map, *weights = &a.weights_map, *next = &a.next_map;
+    const int next_bytes = PASSES * NEXT_CHUNKS * NEXT_BYTES + THEN_CHUNKS * THEN_BYTES;
     cursor<STAGES> s;
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
     if (RESIDENT) {
-        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
-        for (int k = 0; k < CHUNKS; k++)
+        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + next_bytes);
+        for (int k = 0; k < CHUNKS && !DIRECT; k++)
             reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
             reid_tensor_load_2d(l.next(k), next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, l.resident());
+        for (int k = 0; k < THEN_CHUNKS; k++)
+            reid_tensor_load_2d(l.then(k), &a.then_map, k * SLOT_N, 0, l.resident());
     }
     auto begin_slice = [&](int tile, int k, int stage) {
         reid_mbarrier_arrive_expect_tx(l.full(stage), STAGE_BYTES);
@@ -1650,11 +1671,12 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     for (int i = 0; i < STAGES && PAIR; i++, s.advance(1)) wait_for(l.empty(s.at), s.parity ^ 1);
 }
 
-/* Copies the residuals of a warpgroup, in one thread, in the order in which it stores. */
+/* Copies the residuals of a warpgroup, in one thread, in the order in which it stores. The outputs of THEN, which come
+   after a tile's others, have none. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
     cursor<SLOTS> s;
     wait_for_last();
-    for (int tile = first_tile(group); tile < tiles; tile += tile_step())
+    for (int tile = first_tile(group); tile < tiles; tile += tile_step()) {
         for (int i = 0; i < (NEXT ? PASSES : 1) * BLOCKS_M * (OUT_N / SLOT_N); i++, s.advance(1)) {
             int pass = i / (BLOCKS_M * (OUT_N / SLOT_N)), block = i / (OUT_N / SLOT_N) % BLOCKS_M;
             wait_for(l.stored(group, s.at), s.parity ^ 1);
@@ -1663,6 +1685,11 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
                                 (NEXT ? pass : column_of(tile)) * OUT_N + i % (OUT_N / SLOT_N) * SLOT_N,
                                 pixel_of(tile, group) + block * 64, l.filled(group, s.at));
         }
+        for (int i = 0; i < (THEN ? BLOCKS_M * (THEN / THEN_N) : 0); i++, s.advance(1)) {
+            wait_for(l.stored(group, s.at), s.parity ^ 1);
+            reid_mbarrier_arrive(l.filled(group, s.at));
+        }
+    }
 }
 
 /* Offset of a piece of a row of `bytes` bytes with that swizzle. */
@@ -1684,11 +1711,22 @@ template <int n> struct sums {
         for (int j = 0; j < n / 8; j++) {
             int c = n0 + j * 8 + threadIdx.x % 4 * 2;
             float2 b = !BYTES && c < channels ? __ldg((const float2 *)(bias + c)) : make_float2(0, 0);
-            if (more_bias && c < channels) b = make_float2(b.x + __ldg(more_bias + c), b.y + __ldg(more_bias + c + 1));
+            float2 m = more_bias && c < channels ? __ldg((const float2 *)(more_bias + c)) : make_float2(0, 0);
+            if (more_bias) b = make_float2(b.x + m.x, b.y + m.y);
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
                 d[i][4 * j] = d[i][4 * j + 2] = (sum_t)b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = (sum_t)b.y;
         }
+    }
+    /* Adds the products of rows of 128 bytes: of a block of pixels at a, and the channels at b. */
+    DEVICE void add_block(int block, unsigned a, unsigned b) {
+        hold();
+        reid_wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < 4; step++)
+            reid_wgmma<n>(d[block], operand<128>(a + step * 32), operand<128>(b + step * 32), true);
+        reid_wgmma_commit();
+        hold();
     }
     /* Adds the products of a slice: of the blocks at a, (64, BK) each, and the channels at b, (n, BK). */
     DEVICE void add_slice(unsigned a, unsigned b) {
@@ -1822,17 +1860,21 @@ struct consumer {
     int pixels;
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
-    /* Adds the products of `count` slices. pass: of NEXT, whose inputs the warpgroup has put into shared memory; -1:
-       from the ring. hand_over: then it is the other warpgroup's turn. */
+    /* The inputs of a slice of NEXT. */
+    DEVICE unsigned input(int k) const {
+        if (!DIRECT) return l.inner(group) + k * BLOCKS_M * BLOCK_BYTES;
+        return l.stage((s.at + k) % STAGES) + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
+    }
+
+    /* Adds the products of `count` slices of the ring. pass: of NEXT, whose inputs are elsewhere; or -1. hand_over: then
+       it is the other warpgroup's turn. */
     template <int n> DEVICE void multiply(sums<n> &acc, int count, int pass, bool hand_over) {
-        bool ring = pass < 0 || !RESIDENT, first_lane = threadIdx.x % 32 == 0;
+        bool first_lane = threadIdx.x % 32 == 0;
         int last = 0;
         for (int k = 0; k < count; k++) {
             unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
-            unsigned b = !RESIDENT ? stage + A_BYTES : pass < 0 ? l.weights(k) : l.next(pass * NEXT_CHUNKS + k);
-            if (ring) wait_for(l.full(s.at), s.parity);
-            acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
-            if (!ring) continue;
+            wait_for(l.full(s.at), s.parity);
+            acc.add_slice(pass < 0 ? a : input(k), RESIDENT ? l.weights(k) : stage + A_BYTES);
             if (k) reid_wgmma_wait<1>();
             if (k && first_lane) give_back(l.empty(last)); /* the previous slice has been read */
             last = s.at, s.advance(1);
@@ -1840,7 +1882,15 @@ struct consumer {
         if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
         reid_wgmma_wait<0>();
         acc.hold();
-        if (ring && first_lane) give_back(l.empty(last));
+        if (first_lane) give_back(l.empty(last));
+    }
+
+    /* Adds the products of a pass of NEXT with resident weights. */
+    DEVICE void multiply_resident(sums<128> &acc, int pass) {
+#pragma unroll
+        for (int k = 0; k < NEXT_CHUNKS; k++) acc.add_slice(input(k), l.next(pass * NEXT_CHUNKS + k));
+        reid_wgmma_wait<0>();
+        acc.hold();
     }
 
     /* Sums the rows of an image that end in the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
@@ -1917,9 +1967,11 @@ struct consumer {
     }
 #endif
 
-    /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots. */
-    template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, finish f, int m0) {
-        const int slots = n / SLOT_N, n0 = f.n; /* side by side */
+    /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots of `channels`. If the residual
+       `adds`, then() goes on with a slot's block of pixels, place beside others, and address, by wgmma. */
+    template <int channels, bool adds, int n, typename after>
+    DEVICE void store(const sums<n> &acc, const tensor_map *out, finish f, int m0, after then) {
+        const int slots = n / channels, n0 = f.n; /* side by side */
         row_sum carry[slots] = {};
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * slots; i++) {
@@ -1927,13 +1979,14 @@ struct consumer {
             if (RESIDUAL) {
                 wait_for(l.filled(group, o.at), o.parity);
             } else {
-                if (leader()) reid_bulk_wait_read<SLOTS - 1>();
-                reid_bar_sync(1 + group, 128); /* the slot is free */
+                reid_bulk_wait_read<SLOTS - 1>(); /* of the leader; others have no stores, and waiting apart from them */
+                reid_bar_sync(1 + group, 128);    /* would end THEN's products. The slot is free. */
             }
             int m = i / slots * 64;
-            f.n = n0 + i % slots * SLOT_N, f.m = m0 + m;
-            put_sums<RESIDUAL, SLOT_N>(acc.d[i / slots] + i % slots * (SLOT_N / 2), l.slot(group, o.at), f);
+            f.n = n0 + i % slots * channels, f.m = m0 + m;
+            put_sums<adds, channels>(acc.d[i / slots] + i % slots * (channels / 2), l.slot(group, o.at), f);
             reid_fence_proxy_async_shared();
+            if (THEN) reid_wgmma_wait<0>(); /* the slot before has been read */
             reid_bar_sync(1 + group, 128);
             if (leader()) {
                 if (!ROW_SUMS) reid_tensor_store_2d(out, f.n, m0 + m, l.slot(group, o.at));
@@ -1942,28 +1995,56 @@ struct consumer {
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
             }
             if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, f.n, carry[i % slots]);
+            then(i / slots, i % slots, l.slot(group, o.at));
             stores = true;
             o.advance(1);
         }
     }
 
-    /* Passes the outputs on to a second, 1x1 convolution as its input. */
-    DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, finish f, finish after, int m0) {
+    /* Puts the outputs where they are the input of NEXT. */
+    DEVICE void put_inner(const sums<BN> &acc, finish f, int m0) {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * NEXT_CHUNKS; i++) {
             f.n = i / BLOCKS_M * BK, f.m = m0 + i % BLOCKS_M * 64;
-            put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2),
-                                l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES, f);
+            put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2), l.inner(group) + i * BLOCK_BYTES, f);
         }
         reid_fence_proxy_async_shared();
         reid_bar_sync(1 + group, 128);
+    }
+
+    /* DIRECT: waits for the slices of a tile; or gives them back. */
+    DEVICE void take_slices() const {
+        cursor<STAGES> slice = s;
+        for (int k = 0; k < CHUNKS; k++, slice.advance(1)) wait_for(l.full(slice.at), slice.parity);
+    }
+    DEVICE void give_slices() {
+        for (int k = 0; k < CHUNKS; k++, s.advance(1))
+            if (threadIdx.x % 32 == 0) give_back(l.empty(s.at));
+    }
+
+    /* Computes and stores NEXT, and THEN. */
+    DEVICE void go_on(const wgmma_arguments &a, finish f, int m0) {
+        sums<THEN ? THEN : 8> last;
+        if (THEN) last.begin(a.then_bias, 0, 0, THEN);
         for (int pass = 0; pass < PASSES; pass++) {
             sums<128> next;
-            after.n = pass * 128;
-            next.begin(after.bias, 0, after.n, NEXT);
-            multiply(next, NEXT_CHUNKS, pass, GROUPS == 1 && !RESIDENT && pass == PASSES - 1);
-            store(next, out, after, m0);
+            f.n = pass * 128;
+            if (THEN) reid_wgmma_wait<0>(); /* ptxas takes the loads for branches, and would end each product by itself */
+            next.begin(f.bias, DIRECT && MORE_C ? a.more_bias : 0, f.n, NEXT);
+            if (RESIDENT) multiply_resident(next, pass);
+            else multiply(next, NEXT_CHUNKS, pass, GROUPS == 1 && pass == PASSES - 1);
+            store<SLOT_N, RESIDUAL>(next, &a.out_map, f, m0, [&](int block, int slice, unsigned slot) {
+#if THEN
+                last.add_block(block, slot, l.then(pass * (128 / SLOT_N) + slice));
+#endif
+            });
         }
+#if THEN
+        const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, a.full, a.pixels, 0};
+        reid_wgmma_wait<0>();
+        last.hold();
+        store<THEN_N, false>(last, &a.then_out_map, f_last, m0, [](int, int, unsigned) {});
+#endif
     }
 };
 
@@ -1976,17 +2057,27 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
     if (GROUPS == 1) c.s.advance(group * ring);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
         int m0 = pixel_of(tile, group);
+        /* Of turns: a parity distinguishes only one round of the ring. */
+#if DIRECT
+        if (GROUPS == 1) wait_for(l.turn(group), turn);
+        c.take_slices();
+        if (GROUPS == 1 && threadIdx.x % 32 == 0) reid_mbarrier_arrive(l.turn(1 - group));
+        c.go_on(a, next, m0);
+        c.give_slices();
+#else
         sums<BN> acc;
         f.n = column_of(tile) * BN;
         acc.begin(f.bias, MORE_C ? a.more_bias : 0, f.n, part ? 0 : OC_PADDED);
-        if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity distinguishes only one round of the ring */
+        if (GROUPS == 1) wait_for(l.turn(group), turn);
         c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
 #if SPLIT > 1
         c.store_share(acc, a.residual, f, m0);
 #elif NEXT
-        c.go_on(acc, &a.out_map, f, next, m0);
+        c.put_inner(acc, f, m0);
+        c.go_on(a, next, m0);
 #else
-        c.store(acc, &a.out_map, f, m0);
+        c.store<SLOT_N, RESIDUAL>(acc, &a.out_map, f, m0, [](int, int, unsigned) {});
+#endif
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* past the other warpgroup's slices */
     }

@@ -270,10 +270,14 @@ static void check_row_sums(const float *got, const operands *o, int rows, int pe
     }
 }
 
+/* The operations fused into one launch: the shortcut, the one with which it begins, the one that reads its outputs; or
+   NULL. */
+typedef struct fused { const operands *more, *before, *then; } fused;
+
 /* Operands through reid_conv_wgmma with this tile, or through reid_stem_pool, which has none: all images on few
    multiprocessors, the first one on many. */
-static void run_tile(const operands *o, const operands *more, const operands *before, const reid__wgmma_tile *t,
-                     int multiprocessors) {
+static void run_tile(const operands *o, fused with, const reid__wgmma_tile *t, int multiprocessors) {
+    const operands *more = with.more, *before = with.before, *then = with.then;
     const reid__op *op = op_of(o);
     reid_error error = REID_INIT;
     reid__program p;
@@ -285,14 +289,18 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
     printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
-           "chunks %d + %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images,
-           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->bn / 64);
+           "chunks %d + %d, then %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images,
+           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->next,
+           then ? t->then : 0);
     CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
     gpu.weights = o->weights ? upload_weights(o, more) : first;
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
     if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
     if (before) gpu.plan.weight[before->index] = first - gpu.weights;
     if (before) gpu.plan.bias[before->index] = before->bias - gpu.weights;
+    CUdeviceptr last = then ? upload_weights(then, NULL) : 0;
+    if (then) gpu.plan.weight[then->index] = last - gpu.weights;
+    if (then) gpu.plan.bias[then->index] = then->bias - gpu.weights;
     lane.buffer[op->in] = o->in;
     if (before) lane.buffer[op_of(before)->in] = before->in;
     if (more) lane.buffer[op_of(more)->in] = more->in;
@@ -303,6 +311,8 @@ static void run_tile(const operands *o, const operands *more, const operands *be
         size_t bytes = per > 1 ? count / (size_t)per * sizeof(float) : count * sizeof(uint16_t);
         void *got = malloc(bytes);
         lane.buffer[op->out] = emu_upload(NULL, bytes);
+        size_t behind = then ? (size_t)(images * op->oh * op->ow) * (size_t)then->oc : 0;
+        if (then) lane.buffer[op_of(then)->out] = emu_upload(NULL, behind * sizeof(uint16_t));
         gpu.device.multiprocessors = images == o->images ? multiprocessors : 132;
         NEED(op->kind == REID__MAXPOOL ? reid__gpu_run_stem_pool(&gpu, &lane, o->index, &s, images, &error)
                                        : reid__gpu_run_wgmma(&gpu, &lane, o->index, &s, images, &error));
@@ -311,9 +321,15 @@ static void run_tile(const operands *o, const operands *more, const operands *be
         if (per > 1) check_row_sums((const float *)got, o, images * op->oh, per);
         else check_result((const uint16_t *)got, o->want, count, !more);
         free(got);
+        if (!then) continue;
+        got = malloc(behind * sizeof(uint16_t));
+        emu_download(got, lane.buffer[op_of(then)->out], behind * sizeof(uint16_t));
+        check_result((const uint16_t *)got, then->want, behind, !more);
+        free(got);
     }
     if (o->weights) NEED(cuMemFree_v2(gpu.weights));
     if (before) NEED(cuMemFree_v2(first));
+    if (then) NEED(cuMemFree_v2(last));
 }
 
 static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
@@ -344,12 +360,16 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     }
     CHECK(fit > 0);
     if (!count) return;
-    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    operands other, o, last, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    const int then = gpu.plan.fused_then[index];
+    const fused all_of = {more, before, then == REID__NONE ? NULL : &last};
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
-    for (int i = 0; i < count; i++) run_tile(&o, more, before, &tiles[i], multiprocessors + more_multiprocessors[i]);
+    if (all_of.then) last = operands_of(then, images, NULL, &o);
+    for (int i = 0; i < count; i++) run_tile(&o, all_of, &tiles[i], multiprocessors + more_multiprocessors[i]);
     drop_operands(&o);
     if (more || before) drop_operands(&other);
+    if (all_of.then) drop_operands(&last);
 }
 
 static void plan_of(const char *network, int height, int width) {
@@ -386,6 +406,10 @@ static void test_row_sums(const char *network) {
     test_op(last, 6, -1, 7);
 }
 
+static int channels_then(int index) {
+    return gpu.plan.fused_then[index] == REID__NONE ? 0 : plan.ops[gpu.plan.fused_then[index]].oc;
+}
+
 /* Whether it is launched, and no operation before it has the same shape. */
 static int is_new(int index) {
     const reid__op *a = &plan.ops[index];
@@ -395,6 +419,7 @@ static int is_new(int index) {
         const reid__op *b = &plan.ops[i];
         if (reid__takes_wgmma(&gpu.plan, b) && a->kh == b->kh && a->stride == b->stride && a->ih == b->ih &&
             a->iw == b->iw && a->ic == b->ic && a->oc == b->oc && a->act == b->act &&
+            channels_then(i) == channels_then(index) &&
             reid__adds(&gpu.plan, index) == reid__adds(&gpu.plan, i)) return 0;
     }
     return 1;
@@ -456,7 +481,7 @@ static void test_parts(int few) {
         o = operands_of(index, 3, with == REID__NONE ? NULL : &more, NULL);
         if (op_of(&o)->residual != REID__NONE && with == REID__NONE) make_large(&o);
         if (with == REID__NONE) expect(&o, t.split);
-        run_tile(&o, with == REID__NONE ? NULL : &more, NULL, &t, t.split);
+        run_tile(&o, (fused){with == REID__NONE ? NULL : &more, NULL, NULL}, &t, t.split);
         drop_operands(&o);
         if (with != REID__NONE) drop_operands(&more);
     }

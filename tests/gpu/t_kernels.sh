@@ -62,13 +62,13 @@ plant conv "FP32: rows that two warps share" 's/warp % 2 \* 4 + t % 32 \/ 8/warp
 plant conv "FP32: pieces of another row's place" 's/moved = row_of(t, 0) >> 1 & 3;/moved = row_of(t, 0) \& 3;/'
 plant conv "FP32: sums over slices that are still multiplied" \
     's/^    if (CLUSTERED) __syncthreads(); .. the sums go.*$//' REID_EMULATOR_CHECK=1
-plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
+plant wgmma "slices are not waited for" 's/^            wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
 plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
 plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
 plant wgmma "a slice is given back while it is read" 's/reid_wgmma_wait<1>();//'
-plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wait_read<SLOTS - 1>();//'
+plant wgmma "a slot is written while it is stored" 's/^ *reid_bulk_wait_read<SLOTS - 1>();//'
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
@@ -92,8 +92,17 @@ plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : 
 plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
 plant conv "a residual in its own steps" 's/scales\[OC_PADDED\], v/scales[n], v/'
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
-plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
+plant wgmma "the shortcut's bias is lost" 's/if (more_bias) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
+plant wgmma "every slot with the third convolution's first weights" 's/l.then(pass \* (128 \/ SLOT_N) + slice)/l.then(0)/'
+plant wgmma "the third convolution's products of a slot that is stored over" \
+    's/if (THEN) reid_wgmma_wait<0>(); \/\* the slot before.*//'
+plant wgmma "outputs of the third convolution before its last products" \
+    '/const finish f_last/,/last.hold/ s/reid_wgmma_wait<0>();//'
+plant wgmma "slices that stay for all passes are not waited for" 's/^ *c.take_slices();$//'
+plant wgmma "slices that are given back before the last pass" \
+    's/^\( *\)if (RESIDENT) multiply_resident(next, pass);/\1if (DIRECT \&\& pass == 1) give_slices();\n&/
+    s/^ *c.give_slices();$//'
 plant wgmma "windows of the stem that begin a pixel late" 's/PITCH + k % 2 \* 32);/PITCH + k % 2 * 32 + 16);/' \
     ONLY=pools
 plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
@@ -125,6 +134,7 @@ plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/
 plant bytes "a slice of long rows in short ones" 's/(row \/ 2ull) << 32/64ull << 32/'
 plant bytes "the last convolution with the first one's scales" \
     's/finish next = {a.next_scales,/finish next = {a.scales,/'
+plant bytes "the third convolution with the second one's scales" 's/f_last = {a.then_scales,/f_last = {a.next_scales,/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
 plant bytes "the stem's scales of other channels" 's/__ldg(a.scales + channel + i \* 8)/__ldg(a.scales + channel + i)/'
