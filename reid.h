@@ -6929,11 +6929,12 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
     S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
+    S(tensor_map, more_weights_map) /* MORE_C with BYTES */                                                            \
     S(tensor_map, then_map) S(tensor_map, then_out_map) /* THEN: the third one's weights, and its outputs */           \
     P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
     P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
     P(const float, scales) P(const float, next_scales) /* BYTES: as in conv_arguments; with NEXT */                    \
-    P(const float, then_bias) P(const float, then_scales)                                                              \
+    P(const float, then_bias) P(const float, then_scales) P(const float, more_scales)                                  \
     P(void, out)                /* ROW_SUMS: sums, SPLIT: outputs */                                                   \
     P(unsigned, full) V(int, pixels)
 #define REID__STEM_POOL_ARGUMENTS(P, V, S)                                                                             \
@@ -6998,7 +6999,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 152, REID__GPU_PICTURE)                                             \
     X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
-    X(wgmma_arguments, 1152, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
+    X(wgmma_arguments, 1280, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
     X(stem_pool_arguments, 72, REID__STEM_POOL_ARGUMENTS)                                                              \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
@@ -7671,10 +7672,10 @@ static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
     return op->kh * (reid__is_stem(g->plan, op) ? g->stem_kw : op->kw) * reid__gpu_channels(g, op);
 }
 
-/* K of a row of packed weights: of an operation and the shortcut fused into it. */
+/* K of a row of packed weights: of an operation and the shortcut fused into it; in INT8 each has its own weights. */
 static int reid__gpu_row(const reid__gpu_plan *g, int index) {
-    int into = g->fused_into[index], main = into != REID__NONE && g->fused_shortcut[into] == index ? into : index;
-    int with = g->fused_shortcut[main];
+    int into = g->fused_into[index], shortcut = into != REID__NONE && g->fused_shortcut[into] == index;
+    int main = shortcut && !g->int8 ? into : index, with = g->int8 ? REID__NONE : g->fused_shortcut[main];
     return reid__round_up(reid__gpu_depth(g, &g->plan->ops[main]), reid__gpu_bk(g)) +
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
@@ -7705,8 +7706,8 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
 }
 
 /* Decides which operations share a launch. The max pool's launch begins with the stem: g->fused_first. If a block's
-   shortcut is a convolution, the block's last convolution computes it as more K: g->fused_shortcut; but not in INT8,
-   where their scales differ. Otherwise the last convolution's launch begins with the one before it, if a tile holds all
+   shortcut is a convolution, the block's last convolution computes it as more K: g->fused_shortcut; in INT8 with sums of
+   its own, because their scales differ, and neither for latency nor where products take longer than memory. Otherwise the last convolution's launch begins with the one before it, if a tile holds all
    its channels: g->fused_first; but not for latency, as K of both cannot be cut into parts, nor in INT8, where it is no
    faster. For operations without a launch of their own, g->fused_into is the one that has it. */
 static void reid__fold(reid__gpu_plan *g) {
@@ -7720,7 +7721,8 @@ static void reid__fold(reid__gpu_plan *g) {
         if (reid__takes_stem_pool(g, a)) g->fused_first[i + 1] = i, g->fused_into[i] = i + 1;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
-        if (user == REID__NONE || (adds && g->int8)) continue;
+        if (user == REID__NONE) continue;
+        if (adds && g->int8 && (g->latency || a->ic > 512 || reid__slice(g, a) != reid__slice(g, &p->ops[user]))) continue;
         if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
@@ -7751,9 +7753,9 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
         if (g->packing < matrix / value * 4) g->packing = reid__gpu_aligned(matrix / value * 4);
-        if (g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
+        if (g->int8 || g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
             g->weight[i] = reid__gpu_place(&g->weights, matrix);
-        if (g->fused_shortcut[i] != REID__NONE)
+        if (!g->int8 && g->fused_shortcut[i] != REID__NONE)
             g->weight[g->fused_shortcut[i]] = g->weight[i] + 2 * depth; /* in the same rows of weights */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
@@ -7837,6 +7839,7 @@ static const reid__wgmma_shape reid__wgmma_shapes[] = {
 static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, const reid__wgmma_shape *s) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
     int direct = reid__is_direct(g, index), then = g->fused_then[index], outputs = g->plan->ops[index].oc;
+    int with = g->int8 ? g->fused_shortcut[index] : REID__NONE;
     const reid__op *op = &g->plan->ops[first];
     int value = reid__wgmma_value(op), slot, blocks = s->blocks, groups = s->groups, split = s->split;
     reid__wgmma_tile t;
@@ -7845,6 +7848,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128;
     t.across = direct ? 1 : reid__ceil_div(oc, t.bn), t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
+    if (with != REID__NONE) t.chunks += reid__gpu_row(g, with) / t.depth;
     t.slots = (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
     t.passes = first == index && !direct ? 0 : outputs / 128, t.next = direct ? t.chunks : t.bn / t.depth;
     t.then = then == REID__NONE ? 0 : g->plan->ops[then].oc;
@@ -7859,7 +7863,8 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1 && groups * split > 1)
         t.stages = 0; /* a row would be cut into parts */
     if (split > t.chunks || (t.bn == 256 && blocks * split > 1)) t.stages = 0;
-    if (t.then && (!t.resident || s->wide || s->pair || blocks > 1)) t.stages = 0; /* blocks 2: too many sums */
+    if (t.then && (!t.resident || s->pair)) t.stages = 0;
+    if ((t.then || with != REID__NONE) && (s->wide || blocks * split > 1)) t.stages = 0; /* too many sums */
     if (direct && t.stages < 3 * t.chunks) t.stages = 0; /* each warpgroup keeps a tile's slices */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     return t;
@@ -7906,6 +7911,7 @@ static double reid__product_clocks(const reid__wgmma_tile *t, int slices, int n,
 static double reid__store_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const reid__pace *p) {
     double outputs = t->bm * t->bn / t->split, clocks = outputs / p->outputs;
     if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
+    if (g->int8 && g->fused_shortcut[index] != REID__NONE) clocks += 2 * outputs / p->residuals; /* assumed */
     clocks = clocks * (!reid__is_direct(g, index) + t->passes * 128 / t->bn) + t->bm * t->then / p->outputs;
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1) clocks += p->row_sums;
     return t->split == 1 ? clocks : clocks + p->barrier + 4 * outputs * (t->split - 1) / p->dsmem;
@@ -8485,7 +8491,7 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     memset(a, 0, sizeof *a);
     if (reid__adds(p, index)) a->residual = l->buffer[op->residual];
     a->bias = g->weights + p->bias[first], a->scales = g->weights + p->weight2[first];
-    if (with != REID__NONE) a->more_bias = g->weights + p->bias[with];
+    if (with != REID__NONE) a->more_bias = g->weights + p->bias[with], a->more_scales = g->weights + p->weight2[with];
     if (more) a->next_bias = g->weights + p->bias[index], a->next_scales = g->weights + p->weight2[index];
     a->out = l->buffer[op->out], a->full = l->full, a->pixels = n * begin->oh * begin->ow;
     if (value == 1) slot = more ? 128 : reid__min(s->bn, 128);
@@ -8497,6 +8503,9 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     if (!code && more)
         code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth, 1);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &p->plan->ops[with], n, s->bm, &a->more_map);
+    if (!code && with != REID__NONE && p->int8)
+        code = reid__map_matrix(cu, &a->more_weights_map, g->weights + p->weight[with], value, oc,
+                                reid__gpu_row(p, with), s->bn >> s->pair, depth, 1);
     if (!code && a->residual)
         code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot, 1);
     if (code || then == REID__NONE) return code;

@@ -758,6 +758,7 @@ extern "C" __global__ void reid_input(const GRID_CONSTANT input_arguments a) {
 #ifndef BYTES
 #define BYTES 0
 #define SIGNED 0
+#define REST_SIGNED 0
 #endif
 #ifndef SPREAD
 #define SPREAD 0
@@ -1476,15 +1477,18 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    over the ring's places.
 
    BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of 16 output channels come in the order
-   that leaves a thread four neighbours: reid__wgmma_row in reid.h. BYTES excludes MORE_C.
+   that leaves a thread four neighbours: reid__wgmma_row in reid.h.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
    fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, which is also the width
    of the instruction; with 256 BLOCKS_M is 1, because a thread's sums must fit its registers. Outputs go through SLOTS
    places of 64 pixels by 64 channels for each warpgroup, into which residuals are copied first. MORE_C: K continues
-   with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose result the network adds. NEXT:
-   the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT channels,
+   with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose result the network adds.
+   SHORTCUT, for bytes, whose scales differ: that convolution has weights and sums of its own, which become the bytes that
+   would be stored, and then the residual; only with BLOCKS_M 1, without SPLIT.
+
+   NEXT: the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT channels,
    128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident. DIRECT: there is no
    first convolution; a tile's slices are the input of NEXT, and stay in the ring for all passes.
 
@@ -1514,6 +1518,8 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define THEN 0
 #define DIRECT 0
 #endif
+#define SHORTCUT (BYTES && MORE_C)
+#define ADDS (RESIDUAL || SHORTCUT)
 #ifdef VALUE_U8
 #define VALUE 1
 #define BK (IC < 128 ? 64 : 128)
@@ -1624,21 +1630,25 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     const tensor_map *in = &a.in_map, *more = &a.more_map, *weights = &a.weights_map, *next = &a.next_map;
     const int next_bytes = PASSES * NEXT_CHUNKS * NEXT_BYTES + THEN_CHUNKS * THEN_BYTES;
     cursor<STAGES> s;
+    auto load_slice = [&](unsigned to, const tensor_map *own, int k, int n, int rows, unsigned full) {
+        bool others = SHORTCUT && k >= OWN_CHUNKS;
+        load_weights(to, others ? &a.more_weights_map : own, (others ? k - OWN_CHUNKS : k) * BK, n, rows, full);
+    };
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
     if (RESIDENT) {
         reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + next_bytes);
         for (int k = 0; k < CHUNKS && !DIRECT; k++)
-            reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
+            load_slice(l.weights(k), weights, k, blockIdx.x % TILES_N * BN, BN, l.resident());
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
-            reid_tensor_load_2d(l.next(k), next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, l.resident());
+            load_slice(l.next(k), next, k % NEXT_ROW, k / NEXT_ROW * 128, 128, l.resident());
         for (int k = 0; k < THEN_CHUNKS; k++)
             reid_tensor_load_2d(l.then(k), &a.then_map, k * SLOT_N, 0, l.resident());
     }
     auto begin_slice = [&](int tile, int k, int stage) {
         reid_mbarrier_arrive_expect_tx(l.full(stage), STAGE_BYTES);
         if (RESIDENT) return;
-        load_weights(l.stage(stage) + A_BYTES, weights, k * BK, column_of(tile) * BN, BN, l.full(stage));
+        load_slice(l.stage(stage) + A_BYTES, weights, k, column_of(tile) * BN, BN, l.full(stage));
     };
     const int own = first_slice(own_part()), end = first_slice(own_part() + 1), first = blockIdx.x / SPLIT;
     for (int k = 0; k < AHEAD; k++) begin_slice(first, own + k, k);
@@ -1750,6 +1760,12 @@ struct finish {
     int n, end;
     unsigned *full; /* see count_full */
     int pixels, m;  /* all; the first of 64 */
+    const float *more_scale, *more_bias; /* SHORTCUT */
+    DEVICE finish of_shortcut() const {
+        finish other = *this;
+        other.scale = more_scale, other.bias = more_bias;
+        return other;
+    }
 };
 
 /* How the sums of a word's channels become values. */
@@ -1769,7 +1785,7 @@ struct word {
 #endif
     }
     /* The values of a pixel, with its residuals if `adds`. A residual's byte becomes a float as low bits of 2^23. */
-    template <bool adds> DEVICE unsigned of(const sum_t (&sums)[PER_WORD], unsigned residuals) const {
+    template <bool adds, bool is_signed> DEVICE unsigned of(const sum_t (&sums)[PER_WORD], unsigned residuals) const {
 #ifdef VALUE_U8
         const float scales[4] = {scale.x, scale.y, scale.z, scale.w}, biases[4] = {bias.x, bias.y, bias.z, bias.w};
         int v[4];
@@ -1781,8 +1797,8 @@ struct word {
                       (8388608.0f + 128 * REST_SIGNED);
             v[i] = __float2int_rn(adds ? fmaf(r, rest, sum) : sum);
         }
-        return SIGNED ? reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0))
-                      : reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0));
+        return is_signed ? reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0))
+                         : reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0));
 #else
         float low = sums[0], high = sums[1];
         if (adds) {
@@ -1804,7 +1820,8 @@ DEVICE int sum_at(int j, int below, int i) {
 #endif
 }
 
-template <bool adds> DEVICE void words_of(const sum_t *d, int j, const unsigned *rest, const finish &f, unsigned *r) {
+template <bool adds, bool is_signed>
+DEVICE void words_of(const sum_t *d, int j, const unsigned *rest, const finish &f, unsigned *r) {
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
         int row = 2 * j + i / 2;
@@ -1814,25 +1831,27 @@ template <bool adds> DEVICE void words_of(const sum_t *d, int j, const unsigned 
             sum_t sums[PER_WORD];
 #pragma unroll
             for (int k = 0; k < PER_WORD; k++) sums[k] = d[sum_at(row, below, k)];
-            r[i + below] = w.of<adds>(sums, rest[i + below]);
+            r[i + below] = w.of<adds, is_signed>(sums, adds ? rest[i + below] : 0);
         }
     }
 }
 
-/* Stores a warp's sums of 16 pixels by `channels` as values in a slot, over the residual if `adds`. wgmma leaves them
-   as 8x8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next
-   8. With bytes a word has four channels, and a matrix 16. */
-template <bool adds, int channels> DEVICE void put_sums(const sum_t *d, unsigned slot, const finish &f) {
+/* Stores a warp's sums of 16 pixels by `channels` as values in a slot, over the residual if `adds`, or with that of
+   SHORTCUT, from its sums `other`. wgmma leaves them as 8x8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8
+   channels, then of the next 8. With bytes a word has four channels, and a matrix 16. */
+template <bool adds, int channels>
+DEVICE void put_sums(const sum_t *d, const sum_t *other, unsigned slot, const finish &f) {
     const bool counted = BYTES && !SIGNED && !adds;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
     unsigned rest[channels * VALUE / 32][4], full[2] = {0, 0};
 #pragma unroll
-    for (int j = 0; j < channels * VALUE / 32 && adds; j++)
+    for (int j = 0; j < channels * VALUE / 32 && adds && RESIDUAL; j++)
         reid_ldmatrix_x4(rest[j], slot + place<channels * VALUE>(row, j * 2 + lane / 16));
 #pragma unroll
     for (int j = 0; j < channels * VALUE / 32; j++) {
         unsigned r[4];
-        words_of<adds>(d, j, rest[j], f, r);
+        if (adds && SHORTCUT) words_of<false, REST_SIGNED>(other, j, 0, f.of_shortcut(), rest[j]);
+        words_of<adds, SIGNED>(d, j, rest[j], f, r);
         reid_stmatrix_x4(slot + place<channels * VALUE>(row, j * 2 + lane / 16), r);
 #pragma unroll
         for (int i = 0; i < 4 && counted; i++) full[i % 2] += full_bytes(r[i]);
@@ -1866,15 +1885,15 @@ struct consumer {
         return l.stage((s.at + k) % STAGES) + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
     }
 
-    /* Adds the products of `count` slices of the ring. pass: of NEXT, whose inputs are elsewhere; or -1. hand_over: then
-       it is the other warpgroup's turn. */
-    template <int n> DEVICE void multiply(sums<n> &acc, int count, int pass, bool hand_over) {
+    /* Adds the products of `count` slices of the ring, whose resident weights begin with slice `first`. pass: of NEXT,
+       whose inputs are elsewhere; or -1. hand_over: then it is the other warpgroup's turn. */
+    template <int n> DEVICE void multiply(sums<n> &acc, int first, int count, int pass, bool hand_over) {
         bool first_lane = threadIdx.x % 32 == 0;
         int last = 0;
         for (int k = 0; k < count; k++) {
             unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
             wait_for(l.full(s.at), s.parity);
-            acc.add_slice(pass < 0 ? a : input(k), RESIDENT ? l.weights(k) : stage + A_BYTES);
+            acc.add_slice(pass < 0 ? a : input(k), RESIDENT ? l.weights(first + k) : stage + A_BYTES);
             if (k) reid_wgmma_wait<1>();
             if (k && first_lane) give_back(l.empty(last)); /* the previous slice has been read */
             last = s.at, s.advance(1);
@@ -1885,12 +1904,14 @@ struct consumer {
         if (first_lane) give_back(l.empty(last));
     }
 
-    /* Adds the products of a pass of NEXT with resident weights. */
-    DEVICE void multiply_resident(sums<128> &acc, int pass) {
+    /* Adds the products of a pass of NEXT with resident weights; those of SHORTCUT to `other`. */
+    DEVICE void multiply_resident(sums<128> &acc, sums<128> &other, int pass) {
 #pragma unroll
-        for (int k = 0; k < NEXT_CHUNKS; k++) acc.add_slice(input(k), l.next(pass * NEXT_CHUNKS + k));
+        for (int k = 0; k < NEXT_CHUNKS; k++)
+            (SHORTCUT && k >= OWN_CHUNKS ? other : acc).add_slice(input(k), l.next(pass * NEXT_CHUNKS + k));
         reid_wgmma_wait<0>();
         acc.hold();
+        if (SHORTCUT) other.hold();
     }
 
     /* Sums the rows of an image that end in the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
@@ -1957,7 +1978,7 @@ struct consumer {
                 long long at = (long long)m * OC_PADDED + c;
                 if (m >= pixels || c >= OC_PADDED) continue;
                 unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
-                unsigned values = word(f, c).of<RESIDUAL>(sums[j], residuals);
+                unsigned values = word(f, c).of<RESIDUAL, SIGNED>(sums[j], residuals);
                 *(unsigned *)((value_t *)to + at) = values;
                 if (COUNTED) count_full(f.full, m, full_bytes(values));
             }
@@ -1968,9 +1989,10 @@ struct consumer {
 #endif
 
     /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots of `channels`. If the residual
-       `adds`, then() goes on with a slot's block of pixels, place beside others, and address, by wgmma. */
+       `adds`, or, with SHORTCUT, what `other` becomes. then() goes on with a slot's block of pixels, place beside
+       others, and address, by wgmma. */
     template <int channels, bool adds, int n, typename after>
-    DEVICE void store(const sums<n> &acc, const tensor_map *out, finish f, int m0, after then) {
+    DEVICE void store(const sums<n> &acc, const sums<n> &other, const tensor_map *out, finish f, int m0, after then) {
         const int slots = n / channels, n0 = f.n; /* side by side */
         row_sum carry[slots] = {};
 #pragma unroll
@@ -1984,7 +2006,8 @@ struct consumer {
             }
             int m = i / slots * 64;
             f.n = n0 + i % slots * channels, f.m = m0 + m;
-            put_sums<adds, channels>(acc.d[i / slots] + i % slots * (channels / 2), l.slot(group, o.at), f);
+            const int at = i % slots * (channels / 2);
+            put_sums<adds, channels>(acc.d[i / slots] + at, other.d[i / slots] + at, l.slot(group, o.at), f);
             reid_fence_proxy_async_shared();
             if (THEN) reid_wgmma_wait<0>(); /* the slot before has been read */
             reid_bar_sync(1 + group, 128);
@@ -2006,7 +2029,7 @@ struct consumer {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * NEXT_CHUNKS; i++) {
             f.n = i / BLOCKS_M * BK, f.m = m0 + i % BLOCKS_M * 64;
-            put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2), l.inner(group) + i * BLOCK_BYTES, f);
+            put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2), 0, l.inner(group) + i * BLOCK_BYTES, f);
         }
         reid_fence_proxy_async_shared();
         reid_bar_sync(1 + group, 128);
@@ -2027,23 +2050,24 @@ struct consumer {
         sums<THEN ? THEN : 8> last;
         if (THEN) last.begin(a.then_bias, 0, 0, THEN);
         for (int pass = 0; pass < PASSES; pass++) {
-            sums<128> next;
+            sums<128> next, other;
             f.n = pass * 128;
             if (THEN) reid_wgmma_wait<0>(); /* ptxas takes the loads for branches, and would end each product by itself */
-            next.begin(f.bias, DIRECT && MORE_C ? a.more_bias : 0, f.n, NEXT);
-            if (RESIDENT) multiply_resident(next, pass);
-            else multiply(next, NEXT_CHUNKS, pass, GROUPS == 1 && pass == PASSES - 1);
-            store<SLOT_N, RESIDUAL>(next, &a.out_map, f, m0, [&](int block, int slice, unsigned slot) {
+            next.begin(f.bias, DIRECT && MORE_C && !SHORTCUT ? a.more_bias : 0, f.n, NEXT);
+            if (SHORTCUT) other.begin(0, 0, 0, 0);
+            if (RESIDENT) multiply_resident(next, other, pass);
+            else multiply(next, 0, NEXT_CHUNKS, pass, GROUPS == 1 && pass == PASSES - 1);
+            store<SLOT_N, ADDS>(next, other, &a.out_map, f, m0, [&](int block, int slice, unsigned slot) {
 #if THEN
                 last.add_block(block, slot, l.then(pass * (128 / SLOT_N) + slice));
 #endif
             });
         }
 #if THEN
-        const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, a.full, a.pixels, 0};
+        const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, a.full, a.pixels, 0, 0, 0};
         reid_wgmma_wait<0>();
         last.hold();
-        store<THEN_N, false>(last, &a.then_out_map, f_last, m0, [](int, int, unsigned) {});
+        store<THEN_N, false>(last, last, &a.then_out_map, f_last, m0, [](int, int, unsigned) {});
 #endif
     }
 };
@@ -2065,18 +2089,23 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
         c.go_on(a, next, m0);
         c.give_slices();
 #else
-        sums<BN> acc;
+        const bool hands_over = GROUPS == 1 && (!NEXT || RESIDENT);
+        sums<BN> acc, other;
         f.n = column_of(tile) * BN;
-        acc.begin(f.bias, MORE_C ? a.more_bias : 0, f.n, part ? 0 : OC_PADDED);
+        acc.begin(f.bias, MORE_C && !SHORTCUT ? a.more_bias : 0, f.n, part ? 0 : OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn);
-        c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
+        c.multiply(acc, 0, SHORTCUT ? OWN_CHUNKS : count, -1, hands_over && !SHORTCUT);
+        if (SHORTCUT) {
+            other.begin(0, 0, 0, 0);
+            c.multiply(other, OWN_CHUNKS, CHUNKS - OWN_CHUNKS, -1, hands_over);
+        }
 #if SPLIT > 1
         c.store_share(acc, a.residual, f, m0);
 #elif NEXT
         c.put_inner(acc, f, m0);
         c.go_on(a, next, m0);
 #else
-        c.store<SLOT_N, RESIDUAL>(acc, &a.out_map, f, m0, [](int, int, unsigned) {});
+        c.store<SLOT_N, ADDS>(acc, other, &a.out_map, f, m0, [](int, int, unsigned) {});
 #endif
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* past the other warpgroup's slices */
@@ -2119,10 +2148,10 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
         wait_for_last();
         if (RESIDENT) wait_for(l.resident(), 0);
         consumer c = {l, group, {}, {}, false, a.out, a.pixels};
-        const bool adds = BYTES && RESIDUAL;
+        const bool adds = BYTES && ADDS;
         const float rest = adds && !NEXT ? a.scales[OC_PADDED] : 0, next_rest = adds && NEXT ? a.next_scales[NEXT] : 0;
-        finish f = {a.scales, a.bias, rest, 0, OC_PADDED, a.full, a.pixels, 0};
-        finish next = {a.next_scales, a.next_bias, next_rest, 0, NEXT, a.full, a.pixels, 0};
+        finish f = {a.scales, a.bias, rest, 0, OC_PADDED, a.full, a.pixels, 0, a.more_scales, a.more_bias};
+        finish next = {a.next_scales, a.next_bias, next_rest, 0, NEXT, a.full, a.pixels, 0, a.more_scales, a.more_bias};
         compute_tiles(a, f, next, c, tiles);
     }
 }

@@ -135,6 +135,10 @@ plant bytes "a slice of long rows in short ones" 's/(row \/ 2ull) << 32/64ull <<
 plant bytes "the last convolution with the first one's scales" \
     's/finish next = {a.next_scales,/finish next = {a.scales,/'
 plant bytes "the third convolution with the second one's scales" 's/f_last = {a.then_scales,/f_last = {a.next_scales,/'
+plant bytes "a shortcut with the main scales" 's/other.scale = more_scale, /other.scale = scale, /'
+plant bytes "a shortcut without its sign" 's/words_of<false, REST_SIGNED>/words_of<false, false>/'
+plant bytes "a shortcut with the main weights" 's/others ? &a.more_weights_map : own/own/'
+plant bytes "a shortcut among the main sums" 's/(SHORTCUT && k >= OWN_CHUNKS ? other : acc)/acc/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
 plant bytes "the stem's scales of other channels" 's/__ldg(a.scales + channel + i \* 8)/__ldg(a.scales + channel + i)/'
