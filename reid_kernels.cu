@@ -2052,7 +2052,8 @@ struct consumer {
         for (int pass = 0; pass < PASSES; pass++) {
             sums<128> next, other;
             f.n = pass * 128;
-            if (THEN) reid_wgmma_wait<0>(); /* ptxas takes the loads for branches, and would end each product by itself */
+            /* ptxas finds branches in what follows, except for bytes with residuals, and would run products one by one. */
+            if (THEN && !(BYTES && RESIDUAL)) reid_wgmma_wait<0>();
             next.begin(f.bias, DIRECT && MORE_C && !SHORTCUT ? a.more_bias : 0, f.n, NEXT);
             if (SHORTCUT) other.begin(0, 0, 0, 0);
             if (RESIDENT) multiply_resident(next, other, pass);
