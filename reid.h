@@ -7811,6 +7811,7 @@ static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
     if (!g->latency || g->pixels_per_sum[op->out] > 1) return 1;
+    if (g->half && op->scale != REID__NONE && slices < 20) return 1; /* takes less than the parts' exchange: FETCHED */
     while (split < 8 && 2 * split * tiles <= reid__usual_processors(arch) && slices / (2 * split) >= 4) split *= 2;
     return arch < 90 && slices - slices / split < REID__JOIN_SLICES ? 1 : split;
 }
@@ -8057,6 +8058,13 @@ static void reid__stem_step(const reid__gpu_plan *g, const reid__op *op, int lar
     reid__option(p, "-DREID_STEM -DR=%d -DBK=%d", rows, reid__gpu_bk(g));
 }
 
+/* FETCHED of reid_conv_f16: slices whose inputs, and factors, are on their way at once. A thread has at most eight
+   pieces of 16 bytes in flight, which with their factors take 96 registers, and all slices fit 64 KB. */
+static int reid__fetched_slices(const reid__gpu_plan *g, const reid__op *op, const reid__step *s, int large) {
+    int pieces = reid__max(s->bm * 4 / (int)s->threads, 1), slices = reid__min(8 / pieces, 512 / (s->bm + s->bn));
+    return g->half && op->scale != REID__NONE && !large && slices > 1 ? slices : 0;
+}
+
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
@@ -8066,6 +8074,8 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     s->split = reid__choose_split(g, index, arch), s->split_in_memory = s->split > 1 && arch < 90;
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
     s->threads = (unsigned)(g->half ? 32 * m * n : s->bm * s->bn / (m * n));
+    int fetched = reid__fetched_slices(g, op, s, large);
+    if (fetched) stages = 2 * fetched, reid__option(p, "-DFETCHED=%d", fetched);
     int slices = 64 * stages * (s->bm + s->bn), sums = g->half || s->split > 1 ? 4 * s->bm * (s->bn + 4) : 0;
     s->shared = (unsigned)reid__max(slices, sums);
     reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,

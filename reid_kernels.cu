@@ -56,7 +56,7 @@
    reid_conv_plain  | a convolution's, OC OUT_STRIDE CHANNEL SCALE
    reid_conv_f32    | those, BM BN BK STAGES EACH_M EACH_N [SPLIT] [APART]
    reid_conv_f16    | reid_conv_plain's, BM BN BK STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [APART]
-                    | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW]
+                    | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW] [FETCHED]
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE [THEN DIRECT] [BYTES SIGNED REST_SIGNED]
@@ -1137,7 +1137,13 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
    stored, left to right, (images * OH, OC) in fp32, as reid_pool begins.
 
    MORE_C: K continues with this many channels, in whole slices, of another input, `more` (MORE_IH, MORE_IW), for a 1x1
-   convolution with MORE_STRIDE whose result the network adds. Not with BYTES or SCALE. */
+   convolution with MORE_STRIDE whose result the network adds. Not with BYTES or SCALE.
+
+   FETCHED: with SCALE in a small batch, the inputs and factors of this many slices are loaded into registers at once,
+   while as many slices before them are multiplied; STAGES is twice that. Slice by slice, each would wait for its own. */
+#ifndef FETCHED
+#define FETCHED 0
+#endif
 #define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * ROW_BYTES)
@@ -1198,16 +1204,18 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
 }
 
 /* Like copy_piece, times squeeze-excite factors: through registers on every chip. */
-DEVICE void copy_scaled(unsigned char *to, bool inside, const value_t *from, const float *factors) {
-    uint4 v = make_uint4(0, 0, 0, 0);
-    if (inside) {
-        float4 s = *(const float4 *)factors, u = *(const float4 *)(factors + 4);
-        v = *(const uint4 *)from;
-        v = make_uint4(scale_pair(v.x, s.x, s.y), scale_pair(v.y, s.z, s.w), scale_pair(v.z, u.x, u.y),
-                       scale_pair(v.w, u.z, u.w));
+struct scaled_piece {
+    uint4 v;
+    float4 s, u;
+    DEVICE void load(bool inside, const value_t *from, const float *factors) {
+        v = make_uint4(0, 0, 0, 0), s = u = make_float4(0, 0, 0, 0);
+        if (inside) v = *(const uint4 *)from, s = *(const float4 *)factors, u = *(const float4 *)(factors + 4);
     }
-    *(uint4 *)to = v;
-}
+    DEVICE void store(unsigned char *to) const {
+        *(uint4 *)to = make_uint4(scale_pair(v.x, s.x, s.y), scale_pair(v.y, s.z, s.w), scale_pair(v.z, u.x, u.y),
+                                  scale_pair(v.w, u.z, u.w));
+    }
+};
 
 #if MORE_C
 /* Address of the other input of output pixel m. */
@@ -1226,6 +1234,9 @@ struct f16_tile {
     pixel source[A_PIECES];
 #if MORE_C
     const value_t *more[A_PIECES];
+#endif
+#if FETCHED
+    scaled_piece fetched[FETCHED][A_PIECES];
 #endif
 
     DEVICE f16_tile(const conv_arguments &arguments) : g(arguments) {
@@ -1254,7 +1265,7 @@ struct f16_tile {
     }
 
     DEVICE void copy_slice(int slice) const {
-        unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
+        unsigned char *a = shared + slice % STAGES * STAGE_BYTES;
         int k = slice * BK + piece * EACH;
 #pragma unroll
         for (int i = 0; i < A_PIECES; i++) {
@@ -1264,14 +1275,63 @@ struct f16_tile {
 #if MORE_C
             if (k >= K_PADDED) x = more[i] + (k - K_PADDED), inside = true;
 #endif
-            if (SCALE) copy_scaled(a + place(row, piece), inside, x, g.factors + source[i].image_index * IC + k);
-            else copy_piece(a + place(row, piece), inside, x, g.in);
+            if (SCALE) {
+                scaled_piece p;
+                p.load(inside, x, g.factors + source[i].image_index * IC + k);
+                p.store(a + place(row, piece));
+            } else copy_piece(a + place(row, piece), inside, x, g.in);
         }
+        copy_weights(slice);
+    }
+
+    DEVICE void copy_weights(int slice) const {
+        unsigned char *b = shared + slice % STAGES * STAGE_BYTES + A_BYTES;
 #pragma unroll
-        for (int row = first_row; row < BN; row += THREADS / 4) {
-            copy_piece(b + place(row, piece), n0 + row < OC_PADDED, g.weights + (n0 + row) * K_ALL + k, g.weights);
+        for (int row = first_row; row < BN; row += THREADS / 4)
+            copy_piece(b + place(row, piece), n0 + row < OC_PADDED,
+                       g.weights + (n0 + row) * K_ALL + slice * BK + piece * EACH, g.weights);
+    }
+
+#if FETCHED
+    /* Inputs of the slices from `slice` on: to registers, and from there to shared memory; and their weights. */
+    DEVICE void fetch(int slice, int end) {
+#pragma unroll
+        for (int i = 0; i < FETCHED * A_PIECES; i++) {
+            int k = (slice + i / A_PIECES) * BK + piece * EACH;
+            const pixel &p = source[i % A_PIECES];
+            const value_t *x;
+            bool inside = find_input(p, k, &x) && slice + i / A_PIECES < end;
+            fetched[i / A_PIECES][i % A_PIECES].load(inside, x, g.factors + p.image_index * IC + k);
         }
     }
+    DEVICE void put_fetched(int slice) const {
+#pragma unroll
+        for (int i = 0; i < FETCHED * A_PIECES; i++) {
+            unsigned char *a = shared + (slice + i / A_PIECES) % STAGES * STAGE_BYTES;
+            fetched[i / A_PIECES][i % A_PIECES].store(a + place(first_row + i % A_PIECES * (THREADS / 4), piece));
+        }
+    }
+    DEVICE void copy_fetched_weights(int slice, int end) const {
+        for (int s = slice; s < slice + FETCHED && s < end; s++) copy_weights(s);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+    }
+    DEVICE void multiply_fetched(int begin, int end) {
+        fetch(begin, end);
+#pragma unroll 1
+        for (int s = begin; s < end; s += FETCHED) {
+            put_fetched(s);
+#if __CUDA_ARCH__ >= 800
+            reid_cp_async_wait<0>();
+#endif
+            __syncthreads(); /* all threads see these slices, and have read those before, whose places are filled next */
+            fetch(s + FETCHED, end);
+            copy_fetched_weights(s + FETCHED, end);
+            for (int k = s; k < s + FETCHED && k < end; k++) multiply(k);
+        }
+    }
+#endif
 
     DEVICE void multiply(int slice) {
         unsigned a_base = reid_shared_address(shared + slice % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
@@ -1356,8 +1416,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
 reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     let_next_begin();
     f16_tile tile(g);
+    const int begin = K_ALL / BK * tile.part / SPLIT, end = K_ALL / BK * (tile.part + 1) / SPLIT;
+#if FETCHED
+    tile.copy_fetched_weights(begin, end);
     wait_for_last();
-    multiply_slices<STAGES>(tile, K_ALL / BK * tile.part / SPLIT, K_ALL / BK * (tile.part + 1) / SPLIT);
+    tile.multiply_fetched(begin, end);
+#else
+    wait_for_last();
+    multiply_slices<STAGES>(tile, begin, end);
+#endif
 #if APART
     tile.store_part();
 #else

@@ -13,6 +13,7 @@ static const conv convs[] = {
     {"1x1", 7, 5, 32, 48, 1, 1, 0, 0, 0, 0, 2, 0},
     {"1x1 residual relu", 9, 7, 64, 80, 1, 1, 0, 1, 1, 0, 2, 0},
     {"1x1 scaled residual", 6, 6, 48, 32, 1, 1, 0, 0, 1, 1, 3, 0},
+    {"1x1 scaled", 5, 7, 208, 40, 1, 1, 0, 2, 0, 1, 2, 0},
     {"1x1 stride 2", 9, 7, 32, 64, 1, 2, 0, 0, 0, 0, 1, 0},
     {"3x3 relu", 8, 8, 16, 16, 3, 1, 1, 1, 0, 0, 2, 0},
     {"3x3 silu", 10, 11, 48, 64, 3, 1, 1, 2, 0, 0, 1, 0},
@@ -23,12 +24,15 @@ static const conv convs[] = {
 
 typedef enum kind { PLAIN, F32, F16 } kind;
 typedef struct tile {
-    int bm, bn, stages, warps_m, warps_n;
+    int bm, bn, stages, warps_m, warps_n, fetched;
 } tile;
-static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 2, 2}, {128, 128, 4, 2, 2}};
+static const tile tiles[] = {{64, 32, 3, 2, 2, 0}, {32, 64, 2, 1, 4, 0}, {128, 64, 4, 2, 2, 0},
+                             {128, 128, 4, 2, 2, 0}};
+/* With the inputs of several slices on their way, for small batches of what a squeeze scales. */
+static const tile fetching[] = {{32, 64, 4, 1, 4, 2}, {64, 32, 6, 2, 2, 3}, {32, 32, 16, 2, 2, 8}};
 /* In FP32 a thread's pixels and channels in place of the warps. */
-static const tile f32_tiles[] = {{128, 128, 2, 8, 16}, {64, 128, 2, 8, 16}, {128, 64, 2, 8, 8},
-                                 {64, 64, 2, 8, 8},    {32, 64, 4, 4, 4},   {32, 32, 3, 4, 4}};
+static const tile f32_tiles[] = {{128, 128, 2, 8, 16, 0}, {64, 128, 2, 8, 16, 0}, {128, 64, 2, 8, 8, 0},
+                                 {64, 64, 2, 8, 8, 0},    {32, 64, 4, 4, 4, 0},   {32, 32, 3, 4, 4, 0}};
 
 static int depth_of(const conv *c) { return (c->k ? c->k * c->k : 7 * 8) * c->ic; }
 
@@ -121,7 +125,7 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
         {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
         {"WARPS_N", s->warps_n}, {"EACH_M", s->warps_m}, {"EACH_N", s->warps_n}, {"ROW_SUMS", row_sums},
-        {"SPLIT", split}, {"APART", apart(split)}, {NULL, 0}};
+        {"SPLIT", split}, {"APART", apart(split)}, {"FETCHED", s->fetched}, {NULL, 0}};
     int copies = 64 * s->stages * (s->bm + s->bn);
     int sums = half || split > 1 ? 4 * s->bm * (s->bn + 4) : 0;
     unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > sums ? copies : sums);
@@ -156,7 +160,8 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
             if (split == 1 || c->scale || c->act == 2 || (half && !emu_adds_in_chains())) continue;
             CHECK(got == joined(c, in.host, w.host, bias.host, rest.host, oh, ow, m, n, split, half));
         }
-    printf("%-16s %-20s tile %3d x %-3d split %d largest error %.1e\n", names[as], c->name, s->bm, s->bn, split, worst);
+    printf("%-16s %-20s tile %3d x %-3d split %d fetched %d largest error %.1e\n", names[as], c->name, s->bm, s->bn,
+           split, s->fetched, worst);
     /* A rounded output is off by at most half a step, a truncated one by a whole step. */
     double most = emu_half_bound(c->scale || !emu_adds_in_chains() ? 1e-3 : 5.3e-4);
     CHECK(worst < (half ? most : emu_loosened(2e-6)));
@@ -168,8 +173,8 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
 
 /* Runs it as a case. Sums of rows need the results that they add up. */
 static void case_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
-    if (!emu_case("%s%s %s, tile %dx%d split %d%s", names[as], as == F16 && emu_bf16() ? " bf16" : "", c->name, s->bm,
-                  s->bn, split, row_sums ? " row sums" : "")) return;
+    if (!emu_case("%s%s %s, tile %dx%d split %d%s%s", names[as], as == F16 && emu_bf16() ? " bf16" : "", c->name, s->bm,
+                  s->bn, split, row_sums ? " row sums" : "", s->fetched ? " fetched" : "")) return;
     if (row_sums && !*same) test_conv(c, as, s, 0, split, same);
     test_conv(c, as, s, row_sums, split, same);
 }
@@ -332,7 +337,11 @@ int main(void) {
             case_conv(&convs[i], F32, &f32_tiles[3 + i / 2 % 3], 0, 1 << (1 + i / 2 % 3), &parts);
             free(parts), parts = NULL;
             case_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
+            free(parts), parts = NULL;
         }
+        for (int k = 0; k < 6 && convs[i].scale; k++)
+            case_conv(&convs[i], F16, &fetching[k % 3], 0, 1 + k / 3, k < 3 ? &fp16 : &parts);
+        if (convs[i].scale) case_conv(&convs[i], F16, &tiles[0], 0, 2, &parts);
         free(fp32), free(fp16), free(parts);
     }
     for (int i = 0; i < 3; i++) test_more(&tiles[i], 1 + i % 2);

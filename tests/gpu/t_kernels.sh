@@ -62,6 +62,12 @@ plant conv "FP32: rows that two warps share" 's/warp % 2 \* 4 + t % 32 \/ 8/warp
 plant conv "FP32: pieces of another row's place" 's/moved = row_of(t, 0) >> 1 & 3;/moved = row_of(t, 0) \& 3;/'
 plant conv "FP32: sums over slices that are still multiplied" \
     's/^    if (CLUSTERED) __syncthreads(); .. the sums go.*$//' REID_EMULATOR_CHECK=1
+plant conv "scaled inputs over those that are still multiplied" \
+    's/(slice + i \/ A_PIECES) % STAGES \*/(slice + i \/ A_PIECES) % FETCHED */'
+plant conv "weights beside scaled inputs that are not waited for" \
+    '/void multiply_fetched/,/^    }/ s/reid_cp_async_wait<0>();//'
+plant conv "scaled inputs of the slices before" 's/^            put_fetched(s);$/            if (s == begin) put_fetched(s);/'
+plant conv "scaled inputs that were loaded before" 's/fetch(s + FETCHED, end);/fetch(s, end);/'
 plant wgmma "slices are not waited for" 's/^            wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'

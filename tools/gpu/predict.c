@@ -9,7 +9,8 @@
    NETWORK may have any trunk (resnet101-ibn-fastreid). HEIGHT and WIDTH: if not given, those of its preset.
 
    --lines MODE prints one line a launch, its name, kernel, tile or "-", and microseconds as `reid bench --ops` measures
-   them, for compare_model.py. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. --tiles FILE has lines as the
+   them, for compare_model.py. A tile with a + computes more than its operation, or by other code, than when the files
+   of tools/results/gpu were measured. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. --tiles FILE has lines as the
    file `tiles` of `reid bench --tune` has: these tiles are used where the network may use them. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
@@ -99,6 +100,14 @@ static void begin(const mode *m, const reid__plan *usual) {
 }
 
 /* One line a launch: its name, its kernel and tile, and its microseconds when it is timed alone. */
+/* Whether the launch also computes a later convolution or, in INT8, the shortcut, or fetches scaled inputs ahead. */
+static int has_changed(int index, int large, const reid__step *s) {
+    const reid__op *op = &plan.ops[index];
+    int fetches = op->kind == REID__CONV && s->threads && strcmp(s->function, "reid_conv_f16") == 0 &&
+                  reid__fetched_slices(&gpu, op, s, large);
+    return fetches || gpu.fused_then[index] != REID__NONE || (gpu.int8 && gpu.fused_shortcut[index] != REID__NONE);
+}
+
 static void print_lines(const mode *m, int n) {
     begin(m, &plan);
     for (int i = 0; i < plan.op_count; i++) {
@@ -109,8 +118,8 @@ static void print_lines(const mode *m, int n) {
         memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
         if (us <= 0) continue;
         if (gpu.fused_into[i] == REID__NONE) reid__op_step(&gpu, i, on->arch, n >= REID__LARGE, &p, &s);
-        printf("%s %s %s %.3f\n", plan.ops[i].name, s.function ? s.function : "in", *tile ? tile : "-",
-               us + time_between_events[m->int8]);
+        printf("%s %s %s%s %.3f\n", plan.ops[i].name, s.function ? s.function : "in", *tile ? tile : "-",
+               s.function && has_changed(i, n >= REID__LARGE, &s) ? "+" : "", us + time_between_events[m->int8]);
     }
 }
 

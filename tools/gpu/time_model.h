@@ -44,11 +44,21 @@ static double time_of_wgmma(const reid__gpu_plan *g, int index, const reid__wgmm
 /* Clocks of a slice of 64 values of K, for a block that has a multiprocessor to itself; of a block in addition to its
    slices; of a pixel whose squeeze-excite factors a slice waits for; of the stem, which gathers its input. */
 static const double time_mma_slice = 1068, time_mma_block = 935, time_mma_scaled = 67.5, time_mma_stem = 12800;
+/* In a small batch, the inputs and factors of several slices of 32 values are loaded at once: clocks until they arrive,
+   as time_mma_scaled has for each slice of 32 values and 32 pixels, and of each slice after that (assumed). */
+static const double time_mma_fetch = 1080, time_mma_fetched = 150;
 /* Clocks of a multiprocessor with many blocks: a slice, a pixel's factors, a product, an output, SiLU, a residual. */
 static const double time_mma_each = 183, time_mma_factor = 14.4, time_mma_product = 0.1125, time_mma_output = 0.128;
 static const double time_mma_silu = 0.222, time_mma_residual = 0.15;
 static const double time_mma_memory = 0.8; /* of the memory's rate */
 static const double time_mma_parts = 2.35; /* microseconds of a cluster that adds its parts of K */
+
+/* Clocks of `slices` slices of 64 values whose inputs are scaled, for a block that has a multiprocessor to itself. */
+static double time_of_scaled(const reid__gpu_plan *g, const reid__op *op, const reid__step *s, int n, double slices) {
+    int fetched = reid__fetched_slices(g, op, s, n >= REID__LARGE);
+    if (!fetched) return slices * time_mma_scaled * s->bm;
+    return ceil(2 * slices / fetched) * time_mma_fetch + 2 * slices * time_mma_fetched;
+}
 
 /* Whether the launch multiplies its input by squeeze-excite factors. */
 static int time_is_scaled(const reid__op *op) { return op->scale != REID__NONE; }
@@ -58,7 +68,7 @@ static double time_of_mma(const reid__gpu_plan *g, int index, int n, const reid_
     double tile = s->bm * s->bn, blocks = ceil((double)n * op->oh * op->ow / s->bm) *
                                           reid__ceil_div(reid__padded(op->oc), s->bn) * s->split;
     double slices = reid__gpu_row(g, index) / 64.0 / s->split, together = fmax(1, fmin(8, floor(16384 / tile)));
-    double alone = slices * (time_is_scaled(op) ? time_mma_scaled * s->bm : time_mma_slice);
+    double alone = time_is_scaled(op) && g->half ? time_of_scaled(g, op, s, n, slices) : slices * time_mma_slice;
     double each = slices * (time_mma_each + time_mma_product * tile);
     if (time_is_scaled(op)) each += slices * time_mma_factor * s->bm;
     else alone += time_mma_block;
