@@ -6999,7 +6999,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 152, REID__GPU_PICTURE)                                             \
     X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
-    X(wgmma_arguments, 1280, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
+    X(wgmma_arguments, 1280, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                 \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
     X(stem_pool_arguments, 72, REID__STEM_POOL_ARGUMENTS)                                                              \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
@@ -7706,10 +7706,11 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
 }
 
 /* Decides which operations share a launch. The max pool's launch begins with the stem: g->fused_first. If a block's
-   shortcut is a convolution, the block's last convolution computes it as more K: g->fused_shortcut; in INT8 with sums of
-   its own, because their scales differ, and neither for latency nor where products take longer than memory. Otherwise the last convolution's launch begins with the one before it, if a tile holds all
-   its channels: g->fused_first; but not for latency, as K of both cannot be cut into parts, nor in INT8, where it is no
-   faster. For operations without a launch of their own, g->fused_into is the one that has it. */
+   shortcut is a convolution, the block's last convolution computes it as more K: g->fused_shortcut; in INT8 with sums
+   of its own, because their scales differ, and neither for latency nor where products take longer than memory.
+   Otherwise the last convolution's launch begins with the one before it, if a tile holds all its channels:
+   g->fused_first; but not for latency, as K of both cannot be cut into parts, nor in INT8, where it is no faster. For
+   operations without a launch of their own, g->fused_into is the one that has it. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++)
@@ -7722,7 +7723,8 @@ static void reid__fold(reid__gpu_plan *g) {
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
         if (user == REID__NONE) continue;
-        if (adds && g->int8 && (g->latency || a->ic > 512 || reid__slice(g, a) != reid__slice(g, &p->ops[user]))) continue;
+        int alike = reid__slice(g, a) == reid__slice(g, &p->ops[user]);
+        if (adds && g->int8 && (g->latency || a->ic > 512 || !alike)) continue;
         if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
@@ -8017,8 +8019,8 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
    which the next block begins: if its weights find room in shared memory. In INT8 the launch begins with `index`. */
 static void reid__then_init(reid__gpu_plan *g, int index) {
     const reid__plan *p = g->plan;
-    const reid__op *a = &p->ops[index], *b = a + 1;
-    while (b < p->ops + p->op_count && (b->in != a->out || b->kind != REID__CONV || b->kh * b->kw * b->stride != 1)) b++;
+    const reid__op *a = &p->ops[index], *b = a + 1, *end = p->ops + p->op_count;
+    while (b < end && (b->in != a->out || b->kind != REID__CONV || b->kh * b->kw * b->stride != 1)) b++;
     int then = (int)(b - p->ops), begins = g->fused_first[index] != REID__NONE;
     if (then == p->op_count || g->latency || !reid__takes_wgmma(g, a) || !reid__takes_wgmma(g, b)) return;
     if (g->fused_into[index] != REID__NONE || g->fused_into[then] != REID__NONE) return;
@@ -8535,7 +8537,8 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__wgmma_arguments a;
     int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__is_direct(&g->plan, index) ? 1 : reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
+    int64_t across = reid__is_direct(&g->plan, index) ? 1 : reid__blocks(width, s->bn);
+    int64_t unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
     int64_t tiles = (rows + s->pair * (rows % 2)) * across * s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */

@@ -1140,7 +1140,7 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
    convolution with MORE_STRIDE whose result the network adds. Not with BYTES or SCALE.
 
    FETCHED: with SCALE in a small batch, the inputs and factors of this many slices are loaded into registers at once,
-   while as many slices before them are multiplied; STAGES is twice that. Slice by slice, each would wait for its own. */
+   while as many slices before them are multiplied; STAGES is twice that. Otherwise every slice waits for its own. */
 #ifndef FETCHED
 #define FETCHED 0
 #endif
@@ -1325,7 +1325,7 @@ struct f16_tile {
 #if __CUDA_ARCH__ >= 800
             reid_cp_async_wait<0>();
 #endif
-            __syncthreads(); /* all threads see these slices, and have read those before, whose places are filled next */
+            __syncthreads(); /* all threads see these slices, and have read the last ones, whose places come next */
             fetch(s + FETCHED, end);
             copy_fetched_weights(s + FETCHED, end);
             for (int k = s; k < s + FETCHED && k < end; k++) multiply(k);
@@ -1552,16 +1552,16 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    of the instruction; with 256 BLOCKS_M is 1, because a thread's sums must fit its registers. Outputs go through SLOTS
    places of 64 pixels by 64 channels for each warpgroup, into which residuals are copied first. MORE_C: K continues
    with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose result the network adds.
-   SHORTCUT, for bytes, whose scales differ: that convolution has weights and sums of its own, which become the bytes that
-   would be stored, and then the residual; only with BLOCKS_M 1, without SPLIT.
+   SHORTCUT, for bytes, whose scales differ: that convolution has weights and sums of its own, which become the bytes
+   that would be stored, and then the residual; only with BLOCKS_M 1, without SPLIT.
 
-   NEXT: the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT channels,
-   128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident. DIRECT: there is no
-   first convolution; a tile's slices are the input of NEXT, and stay in the ring for all passes.
+   NEXT: the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT
+   channels, 128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident. DIRECT:
+   there is no first convolution; a tile's slices are the input of NEXT, and stay in the ring for all passes.
 
    THEN: the outputs of NEXT also go through a 1x1 convolution to THEN channels, the first one of the next block, which
-   otherwise would only read them again. A slot of outputs on its way to memory is also a slice of the input: wgmma reads
-   it where it is, and THEN's sums grow from slot to slot. When all of NEXT is stored they take a turn in the slots, too:
+   otherwise would only read them again. A slot of outputs on its way to memory is also a slice of the input: wgmma
+   reads it where it is, and THEN's sums grow from slot to slot. When all of NEXT is stored, they pass the slots, too:
 
        ring -> [first convolution -> inner] -> NEXT + residual -> slot -> memory
                                                                    |
@@ -1904,8 +1904,8 @@ DEVICE void words_of(const sum_t *d, int j, const unsigned *rest, const finish &
 }
 
 /* Stores a warp's sums of 16 pixels by `channels` as values in a slot, over the residual if `adds`, or with that of
-   SHORTCUT, from its sums `other`. wgmma leaves them as 8x8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8
-   channels, then of the next 8. With bytes a word has four channels, and a matrix 16. */
+   SHORTCUT, from its sums `other`. wgmma leaves them as 8x8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are
+   pixels 0-7 and 8-15 of 8 channels, then of the next 8. With bytes a word has four channels, and a matrix 16. */
 template <bool adds, int channels>
 DEVICE void put_sums(const sum_t *d, const sum_t *other, unsigned slot, const finish &f) {
     const bool counted = BYTES && !SIGNED && !adds;
@@ -2068,8 +2068,9 @@ struct consumer {
             if (RESIDUAL) {
                 wait_for(l.filled(group, o.at), o.parity);
             } else {
-                reid_bulk_wait_read<SLOTS - 1>(); /* of the leader; others have no stores, and waiting apart from them */
-                reid_bar_sync(1 + group, 128);    /* would end THEN's products. The slot is free. */
+                /* Only the leader has stores. If it waited alone, ptxas would run THEN's products one by one. */
+                reid_bulk_wait_read<SLOTS - 1>();
+                reid_bar_sync(1 + group, 128); /* the slot is free */
             }
             int m = i / slots * 64;
             f.n = n0 + i % slots * channels, f.m = m0 + m;
@@ -2119,7 +2120,7 @@ struct consumer {
         for (int pass = 0; pass < PASSES; pass++) {
             sums<128> next, other;
             f.n = pass * 128;
-            /* ptxas finds branches in what follows, except for bytes with residuals, and would run products one by one. */
+            /* In what follows ptxas finds branches, except for bytes with residuals; products would run one by one. */
             if (THEN && !(BYTES && RESIDUAL)) reid_wgmma_wait<0>();
             next.begin(f.bias, DIRECT && MORE_C && !SHORTCUT ? a.more_bias : 0, f.n, NEXT);
             if (SHORTCUT) other.begin(0, 0, 0, 0);

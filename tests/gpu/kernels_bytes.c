@@ -163,8 +163,8 @@ static void run_tile(const layer *l, const layer *then, const reid__wgmma_tile *
     } else wrong = wrong_bytes(lane.buffer[op->out], l);
     int wrong_then = then ? wrong_bytes(lane.buffer[plan.ops[then->index].out], then) : 0;
     printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d light %d "
-           "stages %d chunks %d + %d then %d: %d and %d wrong\n", op->name, op->ic, op->oc, op->kh, op->kw, op->oh, op->ow, images,
-           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->light, t->stages, t->chunks,
+           "stages %d chunks %d + %d then %d: %d and %d wrong\n", op->name, op->ic, op->oc, op->kh, op->kw, op->oh,
+           op->ow, images, t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->light, t->stages, t->chunks,
            t->passes * t->next, pools ? 0 : t->then, wrong, wrong_then);
     CHECK(wrong == 0 && wrong_then == 0);
     CHECK(memcmp(full, l->full, sizeof full) == 0);

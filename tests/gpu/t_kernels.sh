@@ -66,7 +66,8 @@ plant conv "scaled inputs over those that are still multiplied" \
     's/(slice + i \/ A_PIECES) % STAGES \*/(slice + i \/ A_PIECES) % FETCHED */'
 plant conv "weights beside scaled inputs that are not waited for" \
     '/void multiply_fetched/,/^    }/ s/reid_cp_async_wait<0>();//'
-plant conv "scaled inputs of the slices before" 's/^            put_fetched(s);$/            if (s == begin) put_fetched(s);/'
+plant conv "scaled inputs of the slices before" \
+    's/^            put_fetched(s);$/            if (s == begin) put_fetched(s);/'
 plant conv "scaled inputs that were loaded before" 's/fetch(s + FETCHED, end);/fetch(s, end);/'
 plant wgmma "slices are not waited for" 's/^            wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
@@ -100,7 +101,8 @@ plant conv "a residual in its own steps" 's/scales\[OC_PADDED\], v/scales[n], v/
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
-plant wgmma "every slot with the third convolution's first weights" 's/l.then(pass \* (128 \/ SLOT_N) + slice)/l.then(0)/'
+plant wgmma "every slot with the third convolution's first weights" \
+    's/l.then(pass \* (128 \/ SLOT_N) + slice)/l.then(0)/'
 plant wgmma "the third convolution's products of a slot that is stored over" \
     's/if (THEN) reid_wgmma_wait<0>(); \/\* the slot before.*//'
 plant wgmma "outputs of the third convolution before its last products" \

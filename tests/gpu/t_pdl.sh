@@ -57,7 +57,8 @@ done
 # A kernel that does not wait, in text like reid_kernels.cu, must be noticed; kernels unoptimised, which compile faster.
 # None for reid_resize, which always follows a copy or an event, and for the first kernel of a graph: the stem's is seen
 # in batches whose graph begins behind it.
-broken() { # broken NAME NETWORK PRECISION SED_SCRIPT; NETWORK large, large-resnet: EfficientNet-B0, ResNet-50 in batches
+# broken NAME NETWORK PRECISION SED_SCRIPT; NETWORK large, large-resnet: EfficientNet-B0, ResNet-50 in large batches
+broken() {
     plant_in reid_kernels.cu "$out/$1/reid_kernels.cu" "$4" || bad "$1: the planted bug was not planted"
     my_turn || return
     planted "$1" "$2" "$3" REID_PDL=0 || bad "$1: it is wrong without overlap, too"

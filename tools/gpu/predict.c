@@ -10,8 +10,8 @@
 
    --lines MODE prints one line a launch, its name, kernel, tile or "-", and microseconds as `reid bench --ops` measures
    them, for compare_model.py. A tile with a + computes more than its operation, or by other code, than when the files
-   of tools/results/gpu were measured. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. --tiles FILE has lines as the
-   file `tiles` of `reid bench --tune` has: these tiles are used where the network may use them. */
+   of tools/results/gpu were measured. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. --tiles FILE has lines as
+   the file `tiles` of `reid bench --tune` has: these tiles are used where the network may use them. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
