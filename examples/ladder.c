@@ -1,4 +1,4 @@
-/* Demonstrates how to make a convolution fast on a GPU, step by step: tests and times the six kernels of ladder.cu.
+/* Demonstrates how to make a convolution fast on a GPU, step by step: tests and times the seven kernels of ladder.cu.
 
      cc -O2 ladder.c -o ladder -lm
      ./ladder ladder.cu [--small] [--images N]
@@ -6,7 +6,7 @@
    The default is a 3x3 convolution with 14x14 pixels, 256 to 256 channels and 32 images. Each rung is first compared
    with a sum in double and then timed. The L2 cache is emptied before every run, as in a network whose activations are
    larger than the cache. The program prints for every rung: the error, the median time in milliseconds, TFLOP/s, and
-   their share of the peak of the unit that it uses, which the last two kernels of ladder.cu measure.
+   their share of the peak of the unit that it uses, which the last kernels of ladder.cu measure.
    The program needs only the driver and NVRTC (REID_NVRTC names a libnvrtc that is not on the usual paths). On the
    emulator of tests/ it checks every rung but does not time them. */
 #define _GNU_SOURCE 1
@@ -63,19 +63,25 @@ NVRTC(DECLARE)
 
 enum { MULTIPROCESSORS = 16, L2_BYTES = 38, MAJOR = 75, MINOR = 76, MAX_DYNAMIC_SHARED = 8 }; /* attributes */
 
+/* What multiplies: a rung is compared with its peak. */
+typedef enum unit { FFMA, MMA, WGMMA, UNITS } unit;
+static const char *const UNIT_NAMES[] = {"FFMA", "mma.sync", "wgmma"};
+enum { HOPPER = 90 }; /* the only chip with wgmma */
+
 typedef struct rung {
     const char *name, *step;
-    int tile_m, tile_n, threads, shared, arch;
-    int tensor; /* 1: its peak is that of the tensor cores */
+    int tile_m, tile_n, threads, shared, arch; /* arch: the oldest; HOPPER: the only one */
+    unit uses;
 } rung;
 
 static const rung RUNGS[] = {
-    {"ladder_naive", "one thread per output", 256, 0, 256, 0, 75, 0}, /* tile_n 0: a block is 256 consecutive outputs */
-    {"ladder_tiled", "shared-memory tile", 16, 16, 256, 2176, 75, 0},
-    {"ladder_registers", "4x4 outputs per thread", 64, 64, 256, 8320, 75, 0},
-    {"ladder_vectors", "16-byte loads, two buffers", 64, 64, 256, 16384, 75, 0},
-    {"ladder_tensor", "tensor cores, ldmatrix", 128, 64, 128, 15360, 75, 1},
-    {"ladder_async", "cp.async, 4 stages, swizzle", 128, 64, 128, 49152, 80, 1},
+    {"ladder_naive", "one thread per output", 256, 0, 256, 0, 75, FFMA}, /* tile_n 0: 256 consecutive outputs */
+    {"ladder_tiled", "shared-memory tile", 16, 16, 256, 2176, 75, FFMA},
+    {"ladder_registers", "4x4 outputs per thread", 64, 64, 256, 8320, 75, FFMA},
+    {"ladder_vectors", "16-byte loads, two buffers", 64, 64, 256, 16384, 75, FFMA},
+    {"ladder_tensor", "tensor cores, ldmatrix", 128, 64, 128, 15360, 75, MMA},
+    {"ladder_async", "cp.async, 4 stages, swizzle", 128, 64, 128, 49152, 80, MMA},
+    {"ladder_wgmma", "wgmma from shared memory", 128, 64, 128, 98304, HOPPER, WGMMA},
 };
 
 typedef struct problem {
@@ -143,7 +149,7 @@ static void compile(problem *p, const char *path) {
     const char *const options[] = {arch, side, inputs, outputs, "--std=c++17"};
     void *program;
     size_t size;
-    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d", p->arch);
+    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d%s", p->arch, p->arch == HOPPER ? "a" : ""); /* a: wgmma */
     snprintf(side, sizeof side, "-DSIDE=%d", SIDE);
     snprintf(inputs, sizeof inputs, "-DINPUTS=%d", p->channels);
     snprintf(outputs, sizeof outputs, "-DOUTPUTS=%d", p->channels);
@@ -229,6 +235,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+enum { PEAK_SHARED = 16384 }; /* bytes: a slice for wgmma */
+
 /* Returns the median milliseconds of a launch; what = NULL: of a kernel that measures a peak. */
 static double measure(problem *p, const rung *what, void *function, void **peak_params) {
     void *from, *to;
@@ -240,7 +248,7 @@ static double measure(problem *p, const rung *what, void *function, void **peak_
         if (what) NEED(cuMemsetD8Async(p->d_flush, (unsigned char)i, p->flush_bytes, NULL));
         NEED(cuEventRecord(from, NULL));
         if (what) launch(p, what, function);
-        else NEED(cuLaunchKernel(function, peak_blocks, 1, 1, 256, 1, 1, 0, NULL, peak_params, NULL));
+        else NEED(cuLaunchKernel(function, peak_blocks, 1, 1, 256, 1, 1, PEAK_SHARED, NULL, peak_params, NULL));
         NEED(cuEventRecord(to, NULL));
         NEED(cuEventSynchronize(to));
         NEED(cuEventElapsedTime(&ms[i < 0 ? 0 : i], from, to));
@@ -251,7 +259,7 @@ static double measure(problem *p, const rung *what, void *function, void **peak_
     return (double)ms[TIMED / 2];
 }
 
-/* Returns the TFLOP/s of this chip with operands in registers. They are random, because zeros would use less power. */
+/* Returns the TFLOP/s of a unit. Its operands are random, because zeros would use less power. */
 static double peak(problem *p, const char *name, double flops_per_warp_round) {
     float numbers[512];
     half_t halves[1024];
@@ -263,7 +271,7 @@ static double peak(problem *p, const char *name, double flops_per_warp_round) {
     for (int i = 0; i < 512; i++) numbers[i] = (float)(0.9 * half_value(halves[i]));
     NEED(cuMemAlloc_v2(&d_numbers, sizeof halves));
     NEED(cuMemAlloc_v2(&d_out, out_bytes));
-    NEED(cuMemcpyHtoD_v2(d_numbers, strcmp(name, "peak_mma") ? (void *)numbers : (void *)halves, sizeof halves));
+    NEED(cuMemcpyHtoD_v2(d_numbers, strcmp(name, "peak_ffma") ? (void *)halves : (void *)numbers, sizeof halves));
     NEED(cuModuleGetFunction(&function, p->module, name));
     void *params[] = {&d_numbers, &d_out, &rounds};
     double ms = measure(p, NULL, function, params);
@@ -272,11 +280,11 @@ static double peak(problem *p, const char *name, double flops_per_warp_round) {
     return flops_per_warp_round * rounds * p->multiprocessors * 8 * 8 / ms * 1e-9;
 }
 
-/* Returns 1 if the rung is right. peaks[2]: of FFMA and of tensor cores; 0: nothing is timed. */
-static int climb(problem *p, const rung *r, int number, const double peaks[2]) {
+/* Returns 1 if the rung is right. peaks: of the units; 0: nothing is timed. */
+static int climb(problem *p, const rung *r, int number, const double peaks[UNITS]) {
     void *function;
     printf("%d  %-27s ", number, r->step);
-    if (p->arch < r->arch) {
+    if (p->arch < r->arch || (r->arch == HOPPER && p->arch != HOPPER)) {
         printf("skipped: needs sm_%d, this is sm_%d\n", r->arch, p->arch);
         return 1;
     }
@@ -292,11 +300,10 @@ static int climb(problem *p, const rung *r, int number, const double peaks[2]) {
         return 0;
     }
     printf("%.1e", error);
-    if (peaks[0] > 0) {
+    if (peaks[FFMA] > 0) {
         double ms = measure(p, r, function, NULL);
         double tflops = 2e-9 * (double)p->out_count * 9 * p->channels / ms;
-        printf("  %8.4f  %8.2f  %5.1f %% of %s", ms, tflops, 100 * tflops / peaks[r->tensor],
-               r->tensor ? "tensor cores" : "FFMA");
+        printf("  %8.4f  %8.2f  %5.1f %% of %s", ms, tflops, 100 * tflops / peaks[r->uses], UNIT_NAMES[r->uses]);
     }
     putchar('\n');
     return 1;
@@ -348,7 +355,7 @@ int main(int argc, char **argv) {
     problem p;
     const char *path = NULL;
     char name[100], rest;
-    double peaks[2] = {0, 0};
+    double peaks[UNITS] = {0, 0, 0};
     int right = 0, given, rungs = (int)(sizeof RUNGS / sizeof *RUNGS);
     memset(&p, 0, sizeof p);
     p.images = 32, p.channels = 256;
@@ -371,9 +378,12 @@ int main(int argc, char **argv) {
         puts("This is the emulator, where times mean nothing, so none are printed.");
         puts("   rung                        error");
     } else {
-        peaks[0] = peak(&p, "peak_ffma", 32 * 16 * 2);
-        peaks[1] = peak(&p, "peak_mma", 16 * 2 * 16 * 8 * 16);
-        printf("measured peaks: FFMA %.1f TFLOP/s, mma.sync %.1f TFLOP/s\n", peaks[0], peaks[1]);
+        peaks[FFMA] = peak(&p, "peak_ffma", 32 * 16 * 2);
+        peaks[MMA] = peak(&p, "peak_mma", 16 * 2 * 16 * 8 * 16);
+        if (p.arch == HOPPER) peaks[WGMMA] = peak(&p, "peak_wgmma", 2 * 128 * 64 * 64 / 4);
+        printf("measured peaks, TFLOP/s:");
+        for (int i = 0; i < UNITS && peaks[i] > 0; i++) printf("%s %s %.1f", i ? "," : "", UNIT_NAMES[i], peaks[i]);
+        putchar('\n');
         puts("   rung                        error          ms   TFLOP/s  share of the peak");
     }
     for (int i = 0; i < rungs; i++) right += climb(&p, &RUNGS[i], i + 1, peaks);

@@ -1,4 +1,4 @@
-/* ladder.cu - one 3x3 convolution in six versions, each with one more idea. ladder.c checks and times every rung.
+/* ladder.cu - one 3x3 convolution in seven versions, each with one more idea. ladder.c checks and times every rung.
 
    NHWC, stride 1, padding 1. As a matrix product: M = images * SIDE * SIDE output pixels, N = OUTPUTS channels,
    K = 9 * INPUTS; row m of A is the 3x3 neighbourhood of pixel m, gathered while it is loaded, never stored ("implicit
@@ -13,8 +13,11 @@
                       |                                             | while this one is multiplied
    5 ladder_tensor    | mma.sync fed by ldmatrix                    | one instruction of a warp is 2048 multiply-adds
    6 ladder_async     | cp.async, 4 stages, swizzle instead of pads | copies bypass the registers, three slices ahead
+   7 ladder_wgmma     | wgmma, on Hopper only                       | one instruction of four warps is 65536; it reads
+                      |                                             | both operands from shared memory by itself, and
+                      |                                             | multiplies while its threads copy
 
-   The host defines SIDE, INPUTS (a multiple of 32) and OUTPUTS (of 64). Weights are (OUTPUTS, 3, 3, INPUTS).
+   The host defines SIDE, INPUTS and OUTPUTS (multiples of 64). Weights are (OUTPUTS, 3, 3, INPUTS).
    The file includes nothing: it compiles under NVRTC, under nvcc, and in tests/emulator, which runs it on a CPU. */
 
 #define DEVICE static __device__ __forceinline__
@@ -57,6 +60,28 @@ DEVICE void reid_cp_async_16(unsigned to, const void *from, unsigned source_byte
 DEVICE void reid_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+#endif
+#if __CUDA_ARCH__ == 900
+DEVICE void reid_fence_proxy_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+DEVICE void reid_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void reid_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int groups> DEVICE void reid_wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+}
+/* Keeps the compiler, which does not know that the result comes later, from moving uses of a sum past this point. */
+DEVICE void reid_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
+#define SUMS8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),           \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+template <int n>
+DEVICE void reid_wgmma(float *d, unsigned long long a, unsigned long long b, bool accumulate) { /* n: 64 */
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+                 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,"
+                 "%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, p, 1, 1, 0, 0; }"
+                 : SUMS8(0), SUMS8(8), SUMS8(16), SUMS8(24)
+                 : "l"(a), "l"(b), "r"((int)accumulate)
+                 : "memory");
 }
 #endif
 #endif /* REID_EMULATOR */
@@ -320,7 +345,110 @@ ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
 }
 #endif
 
-/* ---- the two peaks: independent chains in registers and nothing else. 256 threads. ---- */
+#if __CUDA_ARCH__ == 900
+/* ---- 7: slices of 64 halves, so that a row has 128 bytes; piece p of row r is at position p ^ (r % 8), as wgmma
+   expects it of such rows. 128 threads, 98304 bytes. ---- */
+#define WIDE_K 64
+#define WIDE_ROW (WIDE_K * 2)
+#define WIDE_STAGE ((BM + BN) * WIDE_ROW)
+
+/* How wgmma finds an operand: its address and the distance of eight rows, both in units of 16 bytes, and the swizzle
+   (PTX manual, "Matrix Descriptor Format"). */
+DEVICE unsigned long long operand(unsigned address) {
+    return (address & 0x3ffff) >> 4 | 8ull * WIDE_ROW / 16 << 32 | 1ull << 62;
+}
+
+/* Begins the products of a slice: two blocks of 64 pixels by 64 channels, 16 of K at a time. */
+DEVICE void begin_products(float sum[2][32], unsigned a, unsigned b) {
+#pragma unroll
+    for (int i = 0; i < 64; i++) reid_wgmma_hold(sum[i / 32][i % 32]);
+    reid_wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < WIDE_K / 16; step++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            reid_wgmma<64>(sum[i], operand(a + i * 64 * WIDE_ROW + step * 32), operand(b + step * 32), true);
+    reid_wgmma_commit();
+}
+
+DEVICE void end_products(float sum[2][32]) {
+    reid_wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 64; i++) reid_wgmma_hold(sum[i / 32][i % 32]);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+ladder_wgmma(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    int t = threadIdx.x, piece = t % 8, first_row = t / 8;
+    const int slices = K_TOTAL / WIDE_K;
+    pixel source[BM / 16];
+    float sum[2][32] = {};
+    auto place = [](int row, int at) { return row * WIDE_ROW + (at ^ row % 8) * 16; };
+#pragma unroll
+    for (int i = 0; i < BM / 16; i++) {
+        int m = blockIdx.x * BM + first_row + i * 16;
+        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+    }
+    auto copy_slice = [&](int slice) {
+        unsigned to = reid_shared_address(shared + slice % STAGES * WIDE_STAGE);
+        int k = slice * WIDE_K + piece * 8;
+#pragma unroll
+        for (int i = 0; i < BM / 16; i++) {
+            const half_t *x = find_input(source[i], k);
+            reid_cp_async_16(to + place(first_row + i * 16, piece), x ? x : in, x ? 16 : 0);
+        }
+#pragma unroll
+        for (int row = first_row; row < BN; row += 16)
+            reid_cp_async_16(to + BM * WIDE_ROW + place(row, piece),
+                             weights + (blockIdx.y * BN + row) * K_TOTAL + k, 16);
+    };
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (s < slices) copy_slice(s);
+        reid_cp_async_commit();
+    }
+    for (int s = 0; s < slices; s++) {
+        unsigned a = reid_shared_address(shared + s % STAGES * WIDE_STAGE);
+        reid_cp_async_wait<STAGES - 2>();
+        reid_fence_proxy_async_shared(); /* wgmma sees what this thread has copied */
+        end_products(sum);               /* the buffer of slice s - 1 has been read */
+        __syncthreads();                 /* by all threads' instructions, and slice s has arrived */
+        begin_products(sum, a, a + BM * WIDE_ROW);
+        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
+        reid_cp_async_commit();
+    }
+    end_products(sum);
+    /* A warp has 16 pixels of each block; two neighbouring channels of a pixel are a thread's, as with mma.sync. */
+    int lane = t % 32, n0 = blockIdx.y * BN + lane % 4 * 2, m0 = blockIdx.x * BM + t / 32 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float *two = &sum[i / 2][j * 4 + i % 2 * 2];
+            int m = m0 + i / 2 * 64 + i % 2 * 8;
+            if (m < pixels)
+                *(ushort2 *)(out + (long long)m * OUTPUTS + n0 + j * 8) =
+                    make_ushort2(reid_f16_from_f32(two[0]), reid_f16_from_f32(two[1]));
+        }
+}
+
+/* The peak of wgmma with operands in shared memory: one slice, again and again, whose pixels are also the channels. 256
+   threads, that is, two warpgroups, 16384 bytes. */
+extern "C" __global__ void __launch_bounds__(256) peak_wgmma(const unsigned *numbers, float *out, int rounds) {
+    float sum[2][32] = {};
+    unsigned a = reid_shared_address(shared);
+    for (int i = threadIdx.x; i < 4096; i += 256) ((unsigned *)shared)[i] = numbers[i % 512];
+    reid_fence_proxy_async_shared();
+    __syncthreads();
+    for (int r = 0; r < rounds; r++) {
+        begin_products(sum, a, a);
+        end_products(sum);
+    }
+    for (int i = 1; i < 64; i++) sum[0][0] += sum[i / 32][i % 32];
+    out[blockIdx.x * 256 + threadIdx.x] = sum[0][0];
+}
+#endif
+
+/* ---- the peaks of the other units: independent chains in registers and nothing else. 256 threads. ---- */
 extern "C" __global__ void __launch_bounds__(256) peak_ffma(const float *numbers, float *out, int rounds) {
     float sum[16], a = numbers[threadIdx.x], b = numbers[threadIdx.x + 256];
 #pragma unroll

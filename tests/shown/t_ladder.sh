@@ -28,15 +28,16 @@ climb() {
     rungs=$1
     shift
     env LD_LIBRARY_PATH="$emulator" "$@" timeout 120 "$out/ladder" examples/ladder.cu --small > "$out/log" 2>&1 &&
-        [ "$(grep -c '^[1-6]  .* [0-9.]*e-0[45]$' "$out/log")" -eq "$rungs" ] &&
-        [ "$(grep -c 'skipped: needs sm_80' "$out/log")" -eq $((6 - rungs)) ] && ! grep -q 'TFLOP/s' "$out/log" &&
+        [ "$(grep -c '^[1-7]  .* [0-9.]*e-0[45]$' "$out/log")" -eq "$rungs" ] &&
+        [ "$(grep -c 'skipped: needs sm_[89]0' "$out/log")" -eq $((7 - rungs)) ] && ! grep -q 'TFLOP/s' "$out/log" &&
         shows 'where times mean nothing' "$out/log" && good && return
     bad "$*"
 }
 climb 5 REID_EMULATOR_ARCH=75
 climb 6 REID_EMULATOR_ARCH=80
-climb 6 REID_EMULATOR_ARCH=90
-climb 6 REID_EMULATOR_CHECK=1
+climb 7 REID_EMULATOR_ARCH=90
+climb 6 REID_EMULATOR_ARCH=120
+climb 7 REID_EMULATOR_CHECK=1
 
 # says STATUS TEXT ARGUMENTS...
 says() {
@@ -60,6 +61,15 @@ says 1 '^ladder: ladder.cu does not compile: .*nonsense' "$out/nonsense.cu"
 sed 's/^        __syncthreads(); \/\* slice s has arrived.*$//' examples/ladder.cu > "$out/broken.cu"
 cmp -s examples/ladder.cu "$out/broken.cu" && bad "the missing barrier was not planted"
 says 1 'cp.async, 4 stages.*WRONG' --small "$out/broken.cu"
+planted() { # planted WHAT SED: a rung that begins with this is wrong
+    sed "$2" examples/ladder.cu > "$out/broken.cu"
+    cmp -s examples/ladder.cu "$out/broken.cu" && bad "not planted: $2"
+    says 1 "$1.*WRONG" --small "$out/broken.cu"
+}
+sed '/^ladder_wgmma/,/^}/ s/^    end_products(sum);$//' examples/ladder.cu > "$out/broken.cu"
+says 1 'ends before the wgmma.wait_group' --small "$out/broken.cu"
+planted '^7' 's/^        end_products(sum);  .*$//'
+planted '^7' 's/(at ^ row % 8) \* 16/at * 16/'
 sed 's/p.x = m % SIDE - 1;/p.x = m % SIDE;/' examples/ladder.cu > "$out/broken.cu"
 says 1 '^1 .*WRONG' --small "$out/broken.cu"
 unset LD_LIBRARY_PATH
