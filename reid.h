@@ -8012,7 +8012,9 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->pair,
                  t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128);
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
-    if (t->then) reid__option(p, "-DTHEN=%d -DDIRECT=%d", t->then, reid__is_direct(g, index));
+    if (t->then)
+        reid__option(p, "-DTHEN=%d -DTHEN_ACT=%d -DDIRECT=%d", t->then, (int)g->plan->ops[g->fused_then[index]].act,
+                     reid__is_direct(g, index));
 }
 
 /* Decides whether the launch of operation `index`, a block's last convolution, also computes the 1x1 convolution with
@@ -8025,7 +8027,8 @@ static void reid__then_init(reid__gpu_plan *g, int index) {
     if (then == p->op_count || g->latency || !reid__takes_wgmma(g, a) || !reid__takes_wgmma(g, b)) return;
     if (g->fused_into[index] != REID__NONE || g->fused_into[then] != REID__NONE) return;
     if (!begins && (a->kh * a->kw * a->stride != 1 || a->oc % 128)) return;
-    if (b->act != a->act || b->residual != REID__NONE || (b->oc != 64 && b->oc != 128)) return;
+    if (b->act != a->act && (g->int8 || b->act != REID__LINEAR_ACT)) return;
+    if (b->residual != REID__NONE || (b->oc != 64 && b->oc != 128)) return;
     if (g->fused_first[then] != REID__NONE || g->fused_shortcut[then] != REID__NONE) return;
     if (p->buffers[a->out].is_signed != p->buffers[b->out].is_signed || g->pixels_per_sum[b->out] > 1) return;
     g->fused_then[index] = then, g->fused_into[then] = index;

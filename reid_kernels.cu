@@ -22,7 +22,7 @@
    reid_stem        | EfficientNet's first convolution         | in + out, 2MNK            | 256        | see there
    reid_stem_pool   | a ResNet's, its input and its max pool   | view + pool, 2MNK         | 384        | see there
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
-   reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
+   reid_conv_wgmma  | on Hopper, one to three convolutions     | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW / value | 128, 256   | see there
    reid_expand      | a 1x1 convolution and that one on Hopper | in + out, both            | 512, 640   | see there
@@ -59,7 +59,7 @@
                     | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW] [FETCHED]
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
-                    | MORE_STRIDE [THEN DIRECT] [BYTES SIGNED REST_SIGNED]
+                    | MORE_STRIDE [THEN THEN_ACT DIRECT] [BYTES SIGNED REST_SIGNED]
    reid_stem_pool   | a convolution's, H W BORDER_Y BORDER_X POOL_H POOL_W POOL_PAD_Y POOL_PAD_X STAGES [BYTES]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
@@ -1560,8 +1560,9 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    there is no first convolution; a tile's slices are the input of NEXT, and stay in the ring for all passes.
 
    THEN: the outputs of NEXT also go through a 1x1 convolution to THEN channels, the first one of the next block, which
-   otherwise would only read them again. A slot of outputs on its way to memory is also a slice of the input: wgmma
-   reads it where it is, and THEN's sums grow from slot to slot. When all of NEXT is stored, they pass the slots, too:
+   otherwise would only read them again. Its activation is THEN_ACT: the same, or none. A slot of outputs on its way to
+   memory is also a slice of the input: wgmma reads it where it is, and THEN's sums grow from slot to slot. When all of
+   NEXT is stored, they pass the slots, too:
 
        ring -> [first convolution -> inner] -> NEXT + residual -> slot -> memory
                                                                    |
@@ -1583,6 +1584,7 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    mbarriers. */
 #ifndef THEN
 #define THEN 0
+#define THEN_ACT ACT
 #define DIRECT 0
 #endif
 #define SHORTCUT (BYTES && MORE_C)
@@ -1820,11 +1822,13 @@ template <int n> struct sums {
     }
 };
 
-/* How sums become outputs: channels from n on, below `end`. rest: steps of the output per step of the residual. */
+/* How sums become outputs: channels from n on, below `end`. rest: steps of the output per step of the residual.
+   is_linear: without an activation. */
 struct finish {
     const float *scale, *bias;
     float rest;
     int n, end;
+    bool is_linear;
     unsigned *full; /* see count_full */
     int pixels, m;  /* all; the first of 64 */
     const float *more_scale, *more_bias; /* SHORTCUT */
@@ -1841,6 +1845,8 @@ struct word {
 #ifdef VALUE_U8
     float4 scale, bias;
     float rest;
+#else
+    bool is_linear;
 #endif
     DEVICE word(const finish &f, int c) {
 #ifdef VALUE_U8
@@ -1848,7 +1854,8 @@ struct word {
         bias = c < f.end ? __ldg((const float4 *)(f.bias + c)) : make_float4(0, 0, 0, 0);
         rest = f.rest;
 #else
-        (void)f, (void)c; /* the sums started with the bias */
+        (void)c; /* the sums started with the bias */
+        is_linear = f.is_linear;
 #endif
     }
     /* The values of a pixel, with its residuals if `adds`. A residual's byte becomes a float as low bits of 2^23. */
@@ -1872,7 +1879,7 @@ struct word {
             low += reid_f32_from_f16((unsigned short)(residuals & 0xffff));
             high += reid_f32_from_f16((unsigned short)(residuals >> 16));
         }
-        return reid_f16x2_from_f32(act(low), act(high));
+        return is_linear ? reid_f16x2_from_f32(low, high) : reid_f16x2_from_f32(act(low), act(high));
 #endif
     }
 };
@@ -2133,7 +2140,7 @@ struct consumer {
             });
         }
 #if THEN
-        const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, a.full, a.pixels, 0, 0, 0};
+        const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, THEN_ACT != ACT, a.full, a.pixels, 0, 0, 0};
         reid_wgmma_wait<0>();
         last.hold();
         store<THEN_N, false>(last, last, &a.then_out_map, f_last, m0, [](int, int, unsigned) {});
@@ -2150,7 +2157,7 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
     if (GROUPS == 1) c.s.advance(group * ring);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
         int m0 = pixel_of(tile, group);
-        /* Of turns: a parity distinguishes only one round of the ring. */
+        /* They take turns, because a parity distinguishes only one round of the ring. */
 #if DIRECT
         if (GROUPS == 1) wait_for(l.turn(group), turn);
         c.take_slices();
@@ -2219,8 +2226,9 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
         consumer c = {l, group, {}, {}, false, a.out, a.pixels};
         const bool adds = BYTES && ADDS;
         const float rest = adds && !NEXT ? a.scales[OC_PADDED] : 0, next_rest = adds && NEXT ? a.next_scales[NEXT] : 0;
-        finish f = {a.scales, a.bias, rest, 0, OC_PADDED, a.full, a.pixels, 0, a.more_scales, a.more_bias};
-        finish next = {a.next_scales, a.next_bias, next_rest, 0, NEXT, a.full, a.pixels, 0, a.more_scales, a.more_bias};
+        finish f = {a.scales, a.bias, rest, 0, OC_PADDED, false, a.full, a.pixels, 0, a.more_scales, a.more_bias};
+        finish next = {a.next_scales, a.next_bias, next_rest, 0, NEXT, false, a.full, a.pixels, 0, a.more_scales,
+                       a.more_bias};
         compute_tiles(a, f, next, c, tiles);
     }
 }

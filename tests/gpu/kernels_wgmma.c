@@ -374,10 +374,8 @@ static void test_op(int index, int images, int large, int multiprocessors) {
 }
 
 static void plan_of(const char *network, int height, int width) {
-    const reid__arch *arch = NULL;
-    for (int i = 0; i < REID__ARCHS; i++)
-        if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
-    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE, NULL));
+    reid__arch arch;
+    NEED(!reid__arch_named(network, &arch) || !reid__plan_build(&plan, &arch, height, width, 2, REID_HEAD_NONE, NULL));
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
 }
 
@@ -440,6 +438,18 @@ static void test_sizes(int height, int width, int most_channels) {
     plan_of("resnet50", height, width);
     for (int i = 0; i < plan.op_count; i++)
         if (is_new(i) && plan.ops[i].ic <= most_channels) test_op(i, 3, -1, 1);
+}
+
+/* A block's last convolution with the next block's first, which has no ReLU, because an instance norm follows. */
+static void test_linear(void) {
+    int count = 0;
+    plan_of("resnet50-ibn-fastreid", 45, 37);
+    for (int i = 0; i < plan.op_count; i++) {
+        if (!channels_then(i)) continue;
+        CHECK(plan.ops[gpu.plan.fused_then[i]].act == REID__LINEAR_ACT);
+        test_op(i, 3, -1, 1), count++;
+    }
+    CHECK(count == 2);
 }
 
 /* Weights that are not resident, for pairs of blocks with several tiles. */
@@ -649,6 +659,7 @@ int main(int argc, char **argv) {
     NEED(reid__driver_load(&gpu.device, NULL));
     int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
     if (only("sizes")) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    if (only("linear")) test_linear();
     if (only("pools")) test_pools(few ? 1 : 5);
     if (only("row_sums")) test_row_sums("resnet50");
     if (only("row_sums") && !few) test_row_sums("efficientnet_b0");

@@ -103,6 +103,8 @@ plant wgmma "the shortcut's bias is lost" 's/if (more_bias) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
 plant wgmma "every slot with the third convolution's first weights" \
     's/l.then(pass \* (128 \/ SLOT_N) + slice)/l.then(0)/'
+plant wgmma "the second convolution's activation after the third" \
+    's/THEN, THEN_ACT != ACT, a.full/THEN, false, a.full/' ONLY=linear
 plant wgmma "the third convolution's products of a slot that is stored over" \
     's/if (THEN) reid_wgmma_wait<0>(); \/\* the slot before.*//'
 plant wgmma "outputs of the third convolution before its last products" \
