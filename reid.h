@@ -1167,18 +1167,23 @@ static const char *reid__result_text(int result, int name) {
 REID_API const char *reid_result_string(reid_result result) { return reid__result_text((int)result, 0); }
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
-/* Writes the detail into *e, unless e is NULL, and returns code, so that failing is one statement. */
-REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
+/* Writes the detail into *e, unless e is NULL, and returns code, so that failing is one statement. A path, if there is
+   one, precedes the message, or its end if it is long. */
+REID__FORMAT(4, 5)
+static reid_result reid__fail_at(reid_error *e, reid_result code, const char *path, const char *format, ...) {
     if (e) {
+        size_t length = path ? strlen(path) : 0, most = 500, cut = length > most ? length - most : 0;
+        int used = path ? snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", path + cut) : 0;
         va_list args;
         va_start(args, format);
-        vsnprintf(e->text, sizeof e->text, format, args);
+        vsnprintf(e->text + used, sizeof e->text - (size_t)used, format, args);
         va_end(args);
         e->code = code;
     }
     return code;
 }
 
+#define reid__fail(e, code, ...) reid__fail_at(e, code, NULL, __VA_ARGS__)
 #define reid__invalid(e, ...) reid__fail(e, REID_ERR_INVALID_ARG, __VA_ARGS__)
 
 /* Returns from the function if a call fails. */
@@ -1385,20 +1390,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 }
 
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
-/* Like reid__fail, with the path (or its end, if it is long) in front of the message. */
-REID__FORMAT(4, 5)
-static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *text, ...) {
-    if (e) {
-        size_t length = strlen(w->path), most = 500, cut = length > most ? length - most : 0;
-        int used = snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", w->path + cut);
-        va_list args;
-        va_start(args, text);
-        vsnprintf(e->text + used, sizeof e->text - (size_t)used, text, args);
-        va_end(args);
-        e->code = code;
-    }
-    return code;
-}
+#define reid__weights_fail(w, e, code, ...) reid__fail_at(e, code, (w)->path, __VA_ARGS__)
 
 /* Puts errno into words. It does not call strerror, which may write to a shared buffer. */
 static const char *reid__errno_words(int code) {
