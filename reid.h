@@ -1773,19 +1773,15 @@ static int reid__compare_names(const void *a, const void *b) {
 static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
     uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
-    for (size_t i = 1; i < w->count; i++) {
-        const reid__tensor *t = &w->tensors[i - 1];
+    for (const reid__tensor *t = w->tensors; t + 1 < w->tensors + w->count; t++)
         if (strcmp(t[0].name, t[1].name) == 0)
             return reid__weights_fail(w, e, REID_ERR_DUPLICATE_TENSOR, "\"%s\" and \"%s\"", t[0].file_name,
                                       t[1].file_name);
-    }
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_offsets);
-    for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
-        const reid__tensor *t = &w->tensors[i];
+    for (const reid__tensor *t = w->tensors; t < w->tensors + w->count; at = t->end, t++)
         if (t->begin != at)
             return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "tensor \"%s\" starts at byte %zu, but the data "
                                       "before it ends at byte %zu", t->file_name, (size_t)t->begin, (size_t)at);
-    }
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* for reid__weights_find */
     if (at == data_size) return REID_OK;
     return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "its tensors need %zu bytes of data, but it has %zu%s",
@@ -3025,8 +3021,7 @@ static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const siz
         size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
         int free_here = at < best;
         for (int i = 0; free_here && i < id; i++) {
-            const reid__buffer *o = &buffers[i];
-            int together = b->first <= o->last && o->first <= b->last;
+            int together = b->first <= buffers[i].last && buffers[i].first <= b->last;
             if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
         }
         if (free_here) best = at;
@@ -3166,13 +3161,11 @@ static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0), p->late_floats = reid__assign_arena(p, 1);
     p->carried_floats = p->weight_floats = 0;
-    for (int i = 0; i < p->buffer_count; i++) {
-        const reid__buffer *b = &p->buffers[i];
+    for (const reid__buffer *b = p->buffers; b < p->buffers + p->buffer_count; b++) {
         size_t end = b->offset + reid__whole_vectors(b->floats);
         if (b->late && b->first < p->split && end > p->carried_floats) p->carried_floats = end;
     }
-    for (int i = 0; i < p->op_count; i++) {
-        reid__op *op = &p->ops[i];
+    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
         reid__needed_tensor wants[REID__MAX_NEEDED];
         if (reid__needed_tensors(op, wants) == 0) continue;
@@ -3232,8 +3225,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
 static void reid__plan_narrow(reid__plan *p, reid__element element) {
     int stem = reid__is_stem(p, &p->ops[0]);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / reid__per_word(element);
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
         if (reads || op->kind == REID__NONLOCAL) p->buffers[op->in].bytes = 4;
         if (op->kind == REID__NONLOCAL) p->buffers[op->key].bytes = p->buffers[op->value].bytes = 4;
@@ -3244,12 +3236,11 @@ static void reid__plan_narrow(reid__plan *p, reid__element element) {
     if (stem) p->buffers[p->ops[0].in].bytes = 2;
     if (stem) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].floats /= 4 / (size_t)p->buffers[i].bytes;
-    for (int i = 0; i < p->op_count; i++) {
-        reid__op *op = &p->ops[i];
+    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         reid__buffer *out = &p->buffers[op->out];
         int narrow = op->kind == REID__CONV && p->buffers[op->in].bytes < 4;
         op->element = narrow ? element : REID__ELEMENT_FP32, op->winograd = 0;
-        if (stem && i == 0 && element == REID__ELEMENT_INT8) op->element = REID__ELEMENT_INT16;
+        if (stem && op == p->ops && element == REID__ELEMENT_INT8) op->element = REID__ELEMENT_INT16;
         out->is_signed = out->bytes == 1 && op->act == REID__LINEAR_ACT && narrow;
     }
     reid__assign_offsets(p);
@@ -4304,8 +4295,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, floa
 /* Floats of `rows` and channels of `vectors` that a loader needs for this plan. */
 static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t *channels) {
     *rows = *channels = 0;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         size_t taps = (size_t)op->kh * (size_t)op->kw, oc = (size_t)op->oc, need = 0;
         if (op->kind == REID__CONV || op->kind == REID__LINEAR)
             need = (size_t)reid__min(nr, op->oc) * taps * (size_t)op->ic;
@@ -5024,8 +5014,8 @@ static void reid__run_batch(reid__job *j) {
 /* INT8: an image exceeds the ranges if more of its outputs than this saturate, over one or two passes: see INT8. */
 static double reid__most_clipped(const reid__plan *p, int passes) {
     double values = 0;
-    for (int i = 0; i < p->op_count; i++)
-        if (reid__counts_clipped(p, &p->ops[i])) values += (double)p->ops[i].oh * p->ops[i].ow * p->ops[i].oc;
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++)
+        if (reid__counts_clipped(p, op)) values += (double)op->oh * op->ow * op->oc;
     return REID__CLIPPED * values * passes;
 }
 
@@ -7219,11 +7209,9 @@ static int reid__program_add(reid__jit *j, const reid__program *p) {
 
 static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
     static const char *const before[] = {"reid_contract.h"};
-    const char *options[REID__MAX_OPTIONS], *at = p->options, *contract = j->contract;
-    int n = 0;
-    options[n++] = j->arch_option;
-    options[n++] = "--std=c++17";
-    options[n++] = "--pre-include=reid_contract.h";
+    const char *options[REID__MAX_OPTIONS] = {j->arch_option, "--std=c++17", "--pre-include=reid_contract.h"};
+    const char *at = p->options, *contract = j->contract;
+    int n = 3;
     for (int i = 0; i < p->count; i++, at += strlen(at) + 1) options[n++] = at;
     p->result = j->rtc.CreateProgram(&p->compiling, text, "reid_kernels.cu", 1, &contract, before);
     if (p->result) p->compiling = NULL;
@@ -7319,8 +7307,7 @@ static int reid__nvrtc_works(reid__jit *j) {
 /* Looks all programs up in pack and cache. Returns how many are missing. */
 static int reid__jit_lookup(reid__jit *j) {
     int missing = 0;
-    for (int i = 0; i < j->program_count; i++) {
-        reid__program *p = &j->programs[i];
+    for (reid__program *p = j->programs; p < j->programs + j->program_count; p++) {
         reid__digest d;
         if (p->cubin) continue;
         reid__digest_init(&d);
@@ -11326,8 +11313,7 @@ static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
 /* Floats of `scratch.block` and entries of `scratch.rows` for one thread. */
 static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_t *floats, size_t *rows) {
     *floats = REID__BLOCK_FLOATS, *rows = REID__BLOCK_POINTERS;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         const reid__gemm *gemm = reid__gemm_for(k, op);
         int pixels = op->fused ? op->ow * reid__ring_lines(p, op + 1) : gemm->mr;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
@@ -11345,7 +11331,7 @@ static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_
         if (op->kind == REID__DEPTHWISE) {
             size_t ring = (size_t)op->iw * (size_t)reid__ring_lines(p, op); /* pixels */
             need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + ring * (size_t)k->nr;
-            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * ring;
+            if (op > p->ops && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * ring;
         }
         if (need > *floats) *floats = need;
         if (entries > *rows) *rows = entries;
@@ -11396,8 +11382,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     reid__plan *p = b->ctx->plan;
     char note[256];
     size_t taken = 0;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         float *range = &p->buffers[op->out].range;
         const reid__tensor *t;
         reid__needed_tensor want;
@@ -12460,8 +12445,8 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     if (ctx->gpu) return reid__fail(error, REID_ERR_DEVICE, "only a handle on the CPU can be observed");
     const reid__plan *p = ctx->plan;
     REID__ENTER();
-    for (int i = 0; i < p->op_count; i++) {
-        size_t floats = (size_t)p->ops[i].oh * (size_t)p->ops[i].ow * (size_t)p->ops[i].oc;
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
+        size_t floats = (size_t)op->oh * (size_t)op->ow * (size_t)op->oc;
         if (floats > most) most = floats;
     }
     reid__mem mem = ctx->mem; /* with its own count, as in reid_profile */
