@@ -5063,18 +5063,12 @@ static reid__tile_origin reid__tile_origin_of(const reid__op *op, ptrdiff_t tile
     return s;
 }
 
-static void reid__tile_origin_next(const reid__op *op, reid__tile_origin *s) {
-    s->x += 4;
-    if (s->x >= op->ow) s->x = 0, s->y += 4;
-    if (s->y >= op->oh) s->y = 0, s->image++;
-}
-
 /* Transforms the inputs of `count` tiles: groups of REID__TILES, with all points of a group, three by three. */
 static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c;
-    reid__tile_origin s = reid__tile_origin_of(op, first);
-    for (int r = 0; r < count; r++, reid__tile_origin_next(op, &s)) {
+    for (int r = 0; r < count; r++) {
+        reid__tile_origin s = reid__tile_origin_of(op, first + r);
         const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
         for (int p = 0; p < REID__POINTS; p++) {
             int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
@@ -5124,8 +5118,8 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
     int column = panel * k->nr;
     ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
     reid__winograd_products(j, count, inputs, column, products);
-    reid__tile_origin s = reid__tile_origin_of(op, first);
-    for (int r = 0; r < count; r++, reid__tile_origin_next(op, &s)) {
+    for (int r = 0; r < count; r++) {
+        reid__tile_origin s = reid__tile_origin_of(op, first + r);
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
         k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * k->nr, j->net->weights + op->bias + column, out, row,
                         pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
