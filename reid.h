@@ -3579,6 +3579,7 @@ static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *
 #define REID__JOIN2(a, b) a##_##b
 #define REID__JOIN(a, b) REID__JOIN2(a, b)
 #define REID__F(name) REID__JOIN(reid__##name, REID__PASS)
+#define REID__ISA(name) REID__JOIN(reid__##name, REID__BASE)
 #define REID__INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
@@ -3648,23 +3649,26 @@ static uint16_t reid__to_half(float x) {
        REID__V, REID__I      all       a vector of floats, and of int32_t
        REID__AS_INT, AS_FLOAT  all     the bits of one as the other
        REID__W               all       floats in a vector; 4 is NEON
-       REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
+       REID__MR              all       most rows of a tile
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
                                        with weights transformed beforehand
        REID__UNROLL          all       the pragma before loops that must be unrolled (REID__EACH), or nothing
-       REID__IN_REGISTER     all       keeps a vector in a register
-       REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
-       REID__HALVES          all       a vector of floats from half precision
-       REID__LOOKUP          all       numbers of a table of 8, repeated for vectors of 16, by the low bits of integers
-       REID__ILOAD, ISTORE, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
-                             vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
-       REID__FROM_BF16       bf16      loads a vector of activations
-       REID__PUT             narrow    stores a vector of activations
-       REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too); adds its products with words
-       REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
-       REID__QUOTIENT        bf16      a / b
-       REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; DOT for tiles
+       REID__INPUT           narrow    a word of inputs in every lane (NEON too)
+       REID__AMX             narrow    if AMX has it: the name of its table
+      REID__ISA calls those of an instruction set, whose names end in REID__BASE, and which stay defined:
+       rows                  all       X(1) ... X(MR)
+       in_register           all       keeps a vector in a register
+       clamp                 all       x clamped to -limit and limit; a NaN stays a NaN
+       halves                all       a vector of floats from half precision
+       lookup                all       numbers of a table of 8, repeated for vectors of 16, by the low bits of integers
+       iload, istore, octets, iblocks, irepeat, ispread, round
+                             vectors   integer loads, stores and shuffles, most of them for resizing
+      REID__F calls those of a pass:
+       put                   narrow    stores a vector of activations
+       dot, dot_int16        narrow    adds products of a word of inputs, or of two INT16 of INT8, with words
+       amx_dot               narrow    if AMX has it: dot for tiles
+       fp32_product          INT8      computes FP32 tiles
       Intrinsics other than + - * and / have the same names after each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
@@ -3696,15 +3700,15 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__I int32_t
 #define REID__W 1
 #define REID__MR 2
-#define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
+#define reid__rows_scalar(X) X(1) X(2) /* 1 ... MR */
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
 #define REID__UNROLL
-#define REID__IN_REGISTER(v)
+#define reid__in_register_scalar(v)
 #define REID__AS_INT(x) ((int32_t)reid__bits(x))
 #define REID__AS_FLOAT(i) reid__float((uint32_t)(i))
-#define REID__LOOKUP(table, i) ((int32_t)(table)[(i) & 7])
-#define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
-#define REID__HALVES(p) reid__half(*(p))
+#define reid__lookup_scalar(table, i) ((int32_t)(table)[(i) & 7])
+#define reid__clamp_scalar(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
+#define reid__halves_scalar(p) reid__half(*(p))
 #include REID_SELF
 
 /* INT8. Its FP32 arithmetic uses fused multiply-adds, so that all instruction sets give the same bits. */
@@ -3713,11 +3717,11 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
-#define REID__ILOAD(p) reid__group(p)
-#define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
-#define REID__DOT_INT16(a, b, c) ((c) + reid__dot2(a, b))
-#define REID__OCTETS(p) (*(p))
-#define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
+#define reid__iload_scalar(p) reid__group(p)
+#define reid__dot_scalar_int8(a, b, c) ((c) + reid__dot4(a, b))
+#define reid__dot_int16_scalar_int8(a, b, c) ((c) + reid__dot2(a, b))
+#define reid__octets_scalar(p) (*(p))
+#define reid__put_scalar_int8(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
@@ -3752,32 +3756,32 @@ static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 
 #define REID__I __m256i
 #define REID__W 8
 #define REID__MR 6
-#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define reid__rows_avx2(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define REID__POINT_VECTORS 1
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) /* none of the 16 registers is left */
-#define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
-#define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define REID__LOOKUP(table, i) _mm256_permutevar8x32_epi32(REID__ILOAD(table), i) /* by the low 3 bits of i */
-#define REID__OCTETS(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#define reid__in_register_avx2(v) /* none of the 16 registers is left */
+#define reid__clamp_avx2(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
+#define reid__iload_avx2(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define reid__istore_avx2(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define reid__lookup_avx2(table, i) _mm256_permutevar8x32_epi32(reid__iload_avx2(table), i) /* by the low 3 bits */
+#define reid__octets_avx2(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 /* Loads blocks of 16 bytes from two places; repeats one block; spreads one number over each block. */
-#define REID__IBLOCKS(from, at)                                                                                        \
+#define reid__iblocks_avx2(from, at)                                                                                   \
     _mm256_inserti128_si256(_mm256_castsi128_si256(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1)
-#define REID__IREPEAT(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
-#define REID__ISPREAD(p)                                                                                               \
+#define reid__irepeat_avx2(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
+#define reid__ispread_avx2(p)                                                                                          \
     _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)(p))),           \
                                 _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1))
 /* Packing saturates to 16 bits, which changes nothing, then to 0 ... 255. It works on halves of 128 bits. */
-#define REID__ROUND(line, sums)                                                                                        \
+#define reid__round_avx2(line, sums)                                                                                   \
     do {                                                                                                               \
-        __m256i low = _mm256_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS);                                            \
-        __m256i high = _mm256_srai_epi32(REID__ILOAD((sums) + 8), REID__TAP_BITS);                                     \
+        __m256i low = _mm256_srai_epi32(reid__iload_avx2(sums), REID__TAP_BITS);                                       \
+        __m256i high = _mm256_srai_epi32(reid__iload_avx2((sums) + 8), REID__TAP_BITS);                                \
         __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);                                  \
         __m128i packed = _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));            \
         _mm_storeu_si128((__m128i *)(void *)(line), packed);                                                           \
     } while (0)
-#define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define reid__halves_avx2(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
 #include REID_SELF
 
@@ -3785,12 +3789,13 @@ REID__TARGET("avx2,fma,f16c")
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
 #define REID__INT8
-#define REID__DOT(a, b, c)                                                                                             \
+#define reid__fp32_product_avx2_int8 reid__product_avx2
+#define reid__dot_avx2_int8(a, b, c)                                                                                   \
     _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
                                                            _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
                      _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
-#define REID__DOT_INT16(a, b, c) _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
-#define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
+#define reid__dot_int16_avx2_int8(a, b, c) _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
+#define reid__put_avx2_int8(p, v) /* the low byte of each, of both halves to the front, side by side */                \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
             _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                                          \
@@ -3811,28 +3816,28 @@ REID__TARGET_END
 #define REID__I __m512i
 #define REID__W 16
 #define REID__MR 12
-#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define reid__rows_avx512(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define REID__POINT_VECTORS 2
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
-#define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
-#define REID__ILOAD(p) _mm512_loadu_si512(p)
-#define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
-#define REID__LOOKUP(table, i) _mm512_permutexvar_epi32(i, REID__ILOAD(table)) /* by the low 4 bits of i */
-#define REID__OCTETS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
-#define REID__IBLOCKS(from, at)                                                                                        \
+#define reid__in_register_avx512(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
+#define reid__clamp_avx512(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
+#define reid__iload_avx512(p) _mm512_loadu_si512(p)
+#define reid__istore_avx512(p, v) _mm512_storeu_si512(p, v)
+#define reid__lookup_avx512(table, i) _mm512_permutexvar_epi32(i, reid__iload_avx512(table)) /* by the low 4 bits */
+#define reid__octets_avx512(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define reid__iblocks_avx512(from, at)                                                                                 \
     _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
         _mm512_inserti32x4(_mm512_castsi128_si512(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1), \
         REID__ILOAD4((from)[2] + (at)), 2), REID__ILOAD4((from)[3] + (at)), 3)
-#define REID__IREPEAT(p) _mm512_broadcast_i32x4(REID__ILOAD4(p))
-#define REID__ISPREAD(p)                                                                                               \
+#define reid__irepeat_avx512(p) _mm512_broadcast_i32x4(REID__ILOAD4(p))
+#define reid__ispread_avx512(p)                                                                                        \
     _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),                        \
                              _mm512_castsi128_si512(REID__ILOAD4(p)))
-#define REID__ROUND(line, sums)                                                                                        \
+#define reid__round_avx512(line, sums)                                                                                 \
     _mm_storeu_si128((__m128i *)(void *)(line),                                                                        \
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
-                         _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
-#define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+                         _mm512_srai_epi32(reid__iload_avx512(sums), REID__TAP_BITS), _mm512_setzero_si512())))
+#define reid__halves_avx512(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
 REID__TARGET_END
@@ -3843,31 +3848,29 @@ REID__TARGET_END
 #define REID__BF16
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
 #define REID__FROM_BF16(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
+#define reid__put_avx512_bf16(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
-#define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define reid__dot_avx512_bf16(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define REID__AMX amx_bf16
-#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
-#define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
+#define reid__amx_dot_avx512_bf16(sums, a, b) REID__AMX_DOT("tdpbf16ps", sums, a, b)
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
 #include REID_SELF
 REID__TARGET_END
 
 #define REID__PASS avx512_vnni
 #define REID__INT8
-#define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
-#define REID__DOT_INT16(a, b, c) reid__dot_int16(a, b, c)
-#define REID__PUT(p, v)                                                                                                \
+#define reid__fp32_product_avx512_vnni reid__product_avx512
+#define reid__put_avx512_vnni(p, v)                                                                                    \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
 #define REID__AMX amx_int8
-#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
+#define reid__amx_dot_avx512_vnni(sums, a, b) REID__AMX_DOT("tdpbusd", sums, a, b)
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 /* In place of _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, for which gcc copies every sum in and out. */
-REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
+REID__INLINE __m512i reid__dot_avx512_vnni(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
-REID__INLINE __m512i reid__dot_int16(__m512i a, __m512i b, __m512i c) {
+REID__INLINE __m512i reid__dot_int16_avx512_vnni(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
@@ -3912,7 +3915,7 @@ REID__INLINE float32x4_t reid__neon_input(const float *p) {
     return vdupq_n_f32(x);
 }
 /* Words of a table of 8, selected by the low 3 bits of i: looks up their bytes in two registers. */
-REID__INLINE int32x4_t reid__neon_lookup(const uint32_t *table, int32x4_t i) {
+REID__INLINE int32x4_t reid__lookup_neon(const uint32_t *table, int32x4_t i) {
     uint8x16x2_t both = {{vreinterpretq_u8_u32(vld1q_u32(table)), vreinterpretq_u8_u32(vld1q_u32(table + 4))}};
     int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), vandq_s32(i, vdupq_n_s32(7)), vdupq_n_s32(0x04040404));
     return vreinterpretq_s32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(at)));
@@ -3930,23 +3933,22 @@ REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
 #define REID__I int32x4_t
 #define REID__W 4
 #define REID__MR 6
-#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define reid__rows_neon(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define REID__POINT_VECTORS 2
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) __asm__("" : "+w"(v))
+#define reid__in_register_neon(v) __asm__("" : "+w"(v))
 #define REID__INPUT(p) reid__neon_input(p)
-#define REID__CLAMP(x, limit) vminq_f32(limit, vmaxq_f32(vnegq_f32(limit), x))
-#define REID__ILOAD(p) vld1q_s32((const int32_t *)(const void *)(p))
-#define REID__ISTORE(p, v) vst1q_s32(p, v)
-#define REID__LOOKUP(table, i) reid__neon_lookup(table, i)
-#define REID__OCTETS(p) reid__group(p)
-#define REID__IBLOCKS(from, at) REID__ILOAD((from)[0] + (at))
-#define REID__IREPEAT(p) REID__ILOAD(p)
-#define REID__ISPREAD(p) vdupq_n_s32(reid__group(p))
-#define REID__ROUND(line, sums)                                                                                        \
+#define reid__clamp_neon(x, limit) vminq_f32(limit, vmaxq_f32(vnegq_f32(limit), x))
+#define reid__iload_neon(p) vld1q_s32((const int32_t *)(const void *)(p))
+#define reid__istore_neon(p, v) vst1q_s32(p, v)
+#define reid__octets_neon(p) reid__group(p)
+#define reid__iblocks_neon(from, at) reid__iload_neon((from)[0] + (at))
+#define reid__irepeat_neon(p) reid__iload_neon(p)
+#define reid__ispread_neon(p) vdupq_n_s32(reid__group(p))
+#define reid__round_neon(line, sums)                                                                                   \
     vst1q_u8(line, vcombine_u8(vqmovun_s16(reid__neon_round(sums)), vqmovun_s16(reid__neon_round((sums) + 8))))
 #define REID__TRIPLES(to, from) vst1q_u8(to, vqtbl1q_u8(vld1q_u8(from), vld1q_u8(reid__three_of_four)))
-#define REID__HALVES(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
+#define reid__halves_neon(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
 #include REID_SELF
 #endif
 
@@ -5317,9 +5319,6 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__PICK(fp32, bf16, int8) bf16
 #else
 #define REID__PICK(fp32, bf16, int8) fp32
-#define REID__PUT(p, v) REID__STORE(p, v)
-#define REID__DOT(a, b, c) REID__FMA(a, b, c)
-#define REID__QUOTIENT(a, b) ((a) / (b))
 #endif
 #define REID__ELEMENT REID__PICK(REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8)
 #define REID__T REID__PICK(float, uint16_t, uint8_t) /* an activation in memory */
@@ -5327,10 +5326,12 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__STEP REID__PICK(1, 2, 4) /* inputs of a pixel that one multiply-add of tile takes */
 #define REID__SUM REID__PICK(REID__V, REID__V, REID__I) /* the sums of a tile */
 #define REID__START(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__OF(set1_epi32)(0))
-#define REID__ADD(a, b, c) REID__PICK(, , int16 ? REID__DOT_INT16(a, b, c) :) REID__DOT(a, b, c)
+#define REID__PUT(p, v) REID__PICK(REID__STORE, REID__F(put), REID__F(put))(p, v)
+#define REID__ADD(a, b, c)                                                                                             \
+    REID__PICK(REID__FMA, REID__F(dot), int16 ? REID__F(dot_int16)(a, b, c) : REID__F(dot))(a, b, c)
 #define REID__OWN(name) REID__PICK(REID__F(name), REID__F(name), NULL) /* functions that INT8's networks do not need */
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
+#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__ISA(octets)(p)))
 #ifndef REID__INPUT
 #define REID__INPUT(p) REID__PICK(REID__SET1(*(p)), , REID__OF(set1_epi32)(reid__group(p)))
 #endif
@@ -5341,7 +5342,7 @@ static void reid__depthwise_grid(reid__job *j) {
 REID__INLINE REID__V REID__F(exp2)(REID__V x, REID__V factor) {
     const REID__V magic = REID__SET1(1572864.0f), t = REID__FMA(x, factor, magic), minus_n = magic - t;
     const REID__I n = REID__AS_INT(t);
-    const REID__I bits = REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, n), REID__OF(slli_epi32)(n, 20));
+    const REID__I bits = REID__OF(add_epi32)(REID__ISA(lookup)(reid__eighths, n), REID__OF(slli_epi32)(n, 20));
     const REID__V whole = REID__AS_FLOAT(bits), f = REID__FMA(x, factor, minus_n);
     REID__V p = REID__SET1(5.54962218e-2f);
     p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
@@ -5376,7 +5377,8 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
-    if (added == 2) v = REID__FMA(REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(residual))), residual_scale, v);
+    if (added == 2)
+        v = REID__FMA(REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__ISA(octets)(residual))), residual_scale, v);
     v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to the range of a byte */
     REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
@@ -5386,8 +5388,9 @@ REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 :
 #else
 /* a / (1 + e^-x): sigmoid if a = 1, SiLU if a = x, off by 1.2e-7 max(1, |x|). Past 87 the sum is 1 or the result 0. */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
-    x = REID__CLAMP(x, REID__SET1(87.0f));
-    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f)));
+    x = REID__ISA(clamp)(x, REID__SET1(87.0f));
+    const REID__V sum = REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f));
+    return REID__PICK(a / sum, a * _mm512_rcp14_ps(sum), ); /* bf16: to 2^-14, as a division takes twice as long */
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -5411,7 +5414,7 @@ REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__
 REID__INLINE void REID__F(emit_two)(const reid__tile *t, ptrdiff_t r, REID__V v, REID__V w) {
 #ifdef REID__BF16
     void *out = (char *)t->out + r * t->out_stride;
-    if (!t->wide) REID__ISTORE(out, (REID__I)_mm512_cvtne2ps_pbh(w, v));
+    if (!t->wide) REID__ISA(istore)(out, (REID__I)_mm512_cvtne2ps_pbh(w, v));
     else REID__STORE((float *)out, v), REID__STORE((float *)out + REID__W, w);
 #else
     REID__F(emit)(t, r, 0, v), REID__F(emit)(t, r, REID__W, w);
@@ -5434,7 +5437,7 @@ REID__INLINE void REID__F(step)(REID__SUM (*acc)[REID__NV], const REID__T *const
                                 const int mr, const int nv, const int int16) {
     REID__SUM w[REID__NV];
     (void)int16;
-    REID__EACH(j, nv) w[j] = REID__PICK(REID__LOAD, REID__LOAD, REID__ILOAD)(b + j * REID__W);
+    REID__EACH(j, nv) w[j] = REID__PICK(REID__LOAD, REID__LOAD, REID__ISA(iload))(b + j * REID__W);
     REID__EACH(r, mr) {
         REID__SUM x = REID__INPUT(a[r] + k);
         REID__EACH(j, nv) acc[r][j] = REID__ADD(x, w[j], acc[r][j]);
@@ -5512,11 +5515,11 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
             REID__EACH(i, inputs) {
                 x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
-                REID__IN_REGISTER(x[i]);
+                REID__ISA(in_register)(x[i]);
             }
             REID__UNROLL for (int kx = first; kx < k; kx += stride) {
                 REID__V w = REID__LOAD(weight + kx * c + v * REID__W);
-                REID__IN_REGISTER(w);
+                REID__ISA(in_register)(w);
                 REID__EACH(i, count) acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
             }
         }
@@ -5877,13 +5880,13 @@ static void REID__F(winograd_out)(const float *in, const float *bias, float *out
 static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
     const REID__I t = REID__OF(set1_epi32)(tap);
     for (int i = 0; i < lanes; i += REID__W) {
-        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__OCTETS(line + i)), t);
-        REID__ISTORE(sums + i, REID__OF(add_epi32)(REID__ILOAD(sums + i), product));
+        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__ISA(octets)(line + i)), t);
+        REID__ISA(istore)(sums + i, REID__OF(add_epi32)(REID__ISA(iload)(sums + i), product));
     }
 }
 
 static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
-    for (int i = 0; i < lanes; i += REID__LANES) REID__ROUND(line + i, sums + i);
+    for (int i = 0; i < lanes; i += REID__LANES) REID__ISA(round)(line + i, sums + i);
 }
 
 /* reid__lines.columns: four columns at a time, each in 16 bytes of a vector. Of four source pixels a shuffle picks two
@@ -5895,7 +5898,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
     uint8_t rounded[REID__LANES];
     REID__I picks[REID__LOADED / 2];
     int i = 0;
-    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__IREPEAT(x->picks[t]);
+    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__ISA(irepeat)(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
         const reid__window *w = &x->windows[i];
         if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
@@ -5905,16 +5908,17 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__I low = REID__OF(set1_epi32)(REID__HALF), high = REID__OF(set1_epi32)(0);
             REID__EACH(j, REID__W / 4) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
             for (int t = 0; t < w->most * bytes; t += REID__LOADED * bytes) {
-                const REID__I pixels = REID__IBLOCKS(from, t);
+                const REID__I pixels = REID__ISA(iblocks)(from, t);
                 REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
                     const REID__I pairs = REID__OF(shuffle_epi8)(pixels, picks[j]);
-                    low = REID__OF(add_epi32)(low, REID__OF(madd_epi16)(pairs, REID__ISPREAD(taps)));
-                    high = REID__OF(add_epi32)(high, REID__OF(madd_epi16)(pairs, REID__ISPREAD(taps + REID__HIGH_AT)));
+                    const REID__I high_taps = REID__ISA(ispread)(taps + REID__HIGH_AT);
+                    low = REID__OF(add_epi32)(low, REID__OF(madd_epi16)(pairs, REID__ISA(ispread)(taps)));
+                    high = REID__OF(add_epi32)(high, REID__OF(madd_epi16)(pairs, high_taps));
                 }
             }
-            REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
+            REID__ISA(istore)(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
-        REID__ROUND(rounded, sums);
+        REID__ISA(round)(rounded, sums);
         REID__TRIPLES(out, rounded);
     }
     return i;
@@ -5936,7 +5940,7 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     size_t i = 0;
     for (; i + REID__W <= count; i += REID__W) {
         if (i % 32 == 0) __builtin_prefetch(in + i + REID__DOTS_AHEAD, 0, 3);
-        REID__STORE(out + i, REID__HALVES(in + i));
+        REID__STORE(out + i, REID__ISA(halves)(in + i));
     }
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
@@ -6000,7 +6004,7 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
         else REID__F(tile)(t, rows, REID__NV, int16);                                                                  \
     }
 #define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
-REID__ROWS(REID__DEFINE_TILE)
+REID__ISA(rows)(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
@@ -6024,7 +6028,7 @@ REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_PO
         functions[rows - 1](t);                                                                                        \
     }
 #define REID__TILE_NAME(rows) REID__F(tile_##rows),
-REID__DISPATCH(product, reid__tile, REID__ROWS(REID__TILE_NAME))
+REID__DISPATCH(product, reid__tile, REID__ISA(rows)(REID__TILE_NAME))
 #if REID__STEP == 1
 REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3),
                REID__F(winograd_4))
@@ -6032,9 +6036,9 @@ REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(wino
 
 #ifdef REID__INT8
 #define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
-REID__ROWS(REID__DEFINE_INT16)
+REID__ISA(rows)(REID__DEFINE_INT16)
 #define REID__INT16_NAME(rows) REID__F(int16_##rows),
-REID__DISPATCH(int16_product, reid__tile, REID__ROWS(REID__INT16_NAME))
+REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
@@ -6054,7 +6058,7 @@ static void REID__F(store)(const float *in, void *out, int count) {
 
 #if REID__W == 1
 /* An FP32 tile with fused multiply-adds, as the vectors have. */
-static void reid__product_fused(const reid__tile *t, int rows) {
+static void REID__F(fp32_product)(const reid__tile *t, int rows) {
     for (int r = 0; r < rows; r++)
         for (int n = 0; n < REID__NV; n++) {
             const float *b = t->b + n;
@@ -6067,11 +6071,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
                 t->act == REID__RELU ? REID__MAX(0.0f, sum) : sum;
         }
 }
-#define REID__FP32_PRODUCT reid__product_fused
 #endif
-#endif
-#ifndef REID__FP32_PRODUCT
-#define REID__FP32_PRODUCT REID__SHARED(product)
 #endif
 
 #ifdef REID__AMX
@@ -6087,6 +6087,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_WRITE(tile, to, stride)                                                                              \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
+#define REID__AMX_DOT(name, sums, a, b) __asm__ volatile(name " %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
 /* Configures all registers alike. Fewer rows would not be faster, and a configuration for each height would be slow. */
@@ -6115,7 +6116,7 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
             __builtin_prefetch((const char *)t->residual + t->next_out + pixel * t->next_piece, 0, 2);
         REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
         if (residual && full) {
-            const REID__I line = REID__ILOAD((const char *)t->residual + pixel * t->residual_stride);
+            const REID__I line = REID__ISA(iload)((const char *)t->residual + pixel * t->residual_stride);
             v += REID__WIDENED(_mm512_castsi512_si256(line));
             w += REID__WIDENED(_mm512_extracti64x4_epi64(line, 1));
         } else if (residual) {
@@ -6150,10 +6151,10 @@ REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, 
     for (int i = 0; i < rows; i++, sums += 32, out += stride, from += added ? from_stride : 0) {
         __builtin_prefetch(later + i * piece, 1, 2);
         if (added) __builtin_prefetch(from_later + i * piece, 0, 2);
-        REID__F(emit)(REID__FLOATS(REID__ILOAD(sums)), scale, bias, from, residual_scale, added, is_signed, out);
+        REID__F(emit)(REID__FLOATS(REID__ISA(iload)(sums)), scale, bias, from, residual_scale, added, is_signed, out);
         if (full)
-            REID__F(emit)(REID__FLOATS(REID__ILOAD(sums + 16)), scale2, bias2, added ? from + 16 : NULL, residual_scale,
-                          added, is_signed, out + 16);
+            REID__F(emit)(REID__FLOATS(REID__ISA(iload)(sums + 16)), scale2, bias2, added ? from + 16 : NULL,
+                          residual_scale, added, is_signed, out + 16);
     }
 }
 
@@ -6186,12 +6187,12 @@ static void REID__F(amx_tile)(const reid__tile *t, int rows) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             REID__AMX_READ(4, a, t->row);
             REID__AMX_READ(6, b, width);
-            REID__AMX_DOT(0, 4, 6);
+            REID__F(amx_dot)(0, 4, 6);
             if (full) REID__AMX_READ(7, b + 64, width);
-            if (full) REID__AMX_DOT(1, 4, 7);
+            if (full) REID__F(amx_dot)(1, 4, 7);
             if (low) REID__AMX_READ(5, a + REID__AMX_ROWS * t->row, t->row);
-            if (low) REID__AMX_DOT(2, 5, 6);
-            if (low && full) REID__AMX_DOT(3, 5, 7);
+            if (low) REID__F(amx_dot)(2, 5, 6);
+            if (low && full) REID__F(amx_dot)(3, 5, 7);
         }
     }
     REID__AMX_WRITE(0, sums, 128);
@@ -6221,19 +6222,18 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
-#define REID__SHARED(name) REID__JOIN(reid__##name, REID__BASE)
 /* The table of a pass; the last arguments are `narrow`. Functions of FP32 alone are shared with the FP32 pass. */
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
+        /* fp32 */ {REID__MR, REID__PICK(REID__ISA(product), REID__ISA(product), REID__F(fp32_product)), NULL, NULL}, \
         /* int16 */ {REID__MR, REID__PICK(NULL, NULL, REID__F(int16_product)), NULL, NULL},                            \
         /* narrow */ {__VA_ARGS__}, REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool),     \
-        REID__OWN(instance), REID__SHARED(nonlocal), REID__SHARED(squeeze), REID__OWN(scale),                          \
-        REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),                           \
-        REID__MAKES ? REID__SHARED(winograd_make) : NULL, REID__SHARED(winograd_product), REID__SHARED(winograd_out),  \
-        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)}, REID__SHARED(widen),    \
-        REID__SHARED(dots), REID__SHARED(maxima)}
+        REID__OWN(instance), REID__ISA(nonlocal), REID__ISA(squeeze), REID__OWN(scale),                                \
+        REID__ISA(scale_rows), REID__ISA(winograd_filters), REID__ISA(winograd_in),                                    \
+        REID__MAKES ? REID__ISA(winograd_make) : NULL, REID__ISA(winograd_product), REID__ISA(winograd_out),           \
+        /* lines */ {REID__ISA(add_line), REID__ISA(round_line), REID__ISA(columns)}, REID__ISA(widen),                \
+        REID__ISA(dots), REID__ISA(maxima)}
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
@@ -6252,32 +6252,14 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__I
 #undef REID__W
 #undef REID__MR
-#undef REID__ROWS
 #undef REID__POINT_VECTORS
 #undef REID__UNROLL
-#undef REID__IN_REGISTER
-#undef REID__CLAMP
-#undef REID__ILOAD
-#undef REID__ISTORE
-#undef REID__LOOKUP
-#undef REID__OCTETS
-#undef REID__IBLOCKS
-#undef REID__IREPEAT
-#undef REID__ISPREAD
-#undef REID__ROUND
-#undef REID__HALVES
 #endif
 #undef REID__BF16
 #undef REID__INT8
 #undef REID__AMX
-#undef REID__AMX_DOT
-#undef REID__FP32_PRODUCT
 #undef REID__PICK
-#undef REID__PUT
 #undef REID__INPUT
-#undef REID__DOT
-#undef REID__DOT_INT16
-#undef REID__QUOTIENT
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
