@@ -2572,8 +2572,6 @@ static const reid__arch reid__archs[] = {
     REID__E("efficientnetv2_rw_m", 5, 1.2, 1.0, 1e-5, 0, 0, 0, "timm-0.95 size=416x416 crop=1"),
     REID__E("miewid",              5, 1.2, 1.0, 1e-5, 0, 1, 0, "miewid"), /* Wildbook's, on efficientnetv2_rw_m */
 };
-#undef REID__R
-#undef REID__E
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
 /* ResNet-50, -101 and -152: He et al., "Deep Residual Learning for Image Recognition", table 1. */
@@ -5566,7 +5564,6 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
     else if (op->kw == 3) REID__ROW(3, 2);
     else if (op->stride == 1) REID__ROW(5, 1);
     else REID__ROW(5, 2);
-#undef REID__ROW
 }
 
 /* Multiplies one pixel by its image's squeeze-excite factors. */
@@ -6376,10 +6373,9 @@ typedef struct reid__launch_config {
       unsigned channels, unsigned pixels, const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
 
 typedef struct reid__driver {
-#define REID__FIELD(field, symbol, parameters) int(*field) parameters;
-    REID__DRIVER(REID__FIELD)
-    REID__DRIVER_12(REID__FIELD)
-#undef REID__FIELD
+#define REID__DRIVER_FIELD(field, symbol, parameters) int(*field) parameters;
+    REID__DRIVER(REID__DRIVER_FIELD)
+    REID__DRIVER_12(REID__DRIVER_FIELD)
 } reid__driver;
 
 typedef struct reid__symbol { const char *name; size_t at; } reid__symbol; /* at: offset of its pointer in a table */
@@ -6464,11 +6460,10 @@ static void reid__gpu_leave(reid__device *d) {
 static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     static const char *const paths[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
     static const reid__symbol symbols[] = {
-#define REID__ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
-        REID__DRIVER(REID__ROW)
+#define REID__DRIVER_ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
+        REID__DRIVER(REID__DRIVER_ROW)
     }, more[] = {
-        REID__DRIVER_12(REID__ROW)
-#undef REID__ROW
+        REID__DRIVER_12(REID__DRIVER_ROW)
     };
     reid__tried tried;
     void *library = NULL;
@@ -6556,8 +6551,8 @@ static void reid__device_close(reid__device *d) {
     X(const char *, GetErrorString, "nvrtcGetErrorString", (int result))
 
 typedef struct reid__nvrtc {
-#define REID__FIELD(type, field, symbol, parameters) type(*field) parameters;
-    REID__NVRTC(REID__FIELD)
+#define REID__NVRTC_FIELD(type, field, symbol, parameters) type(*field) parameters;
+    REID__NVRTC(REID__NVRTC_FIELD)
 } reid__nvrtc;
 
 #define REID__OPTIONS 832        /* bytes */
@@ -6965,18 +6960,15 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
     X(search_hit, 16, REID__SEARCH_HIT) X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
-#define REID__POINTER(type, name) reid__address name;
-#define REID__NUMBER(type, name) type name;
-#define REID__INSIDE(type, name) reid__##type name;
-#define REID__STRUCT(name, bytes, members)                                                                             \
+#define REID__DECLARE_POINTER(type, name) reid__address name;
+#define REID__DECLARE_NUMBER(type, name) type name;
+#define REID__DECLARE_INSIDE(type, name) reid__##type name;
+#define REID__DECLARE_STRUCT(name, bytes, members)                                                                     \
     typedef struct reid__##name {                                                                                      \
-        members(REID__POINTER, REID__NUMBER, REID__INSIDE)                                                             \
+        members(REID__DECLARE_POINTER, REID__DECLARE_NUMBER, REID__DECLARE_INSIDE)                                     \
     } reid__##name;                                                                                                    \
     REID__STATIC_ASSERT(sizeof(reid__##name) == bytes, name##_has_this_size);
-REID__CONTRACT(REID__STRUCT)
-#undef REID__POINTER
-#undef REID__NUMBER
-#undef REID__STRUCT
+REID__CONTRACT(REID__DECLARE_STRUCT)
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
 typedef struct reid__contract { char *text; size_t length, room; } reid__contract; /* no text: only counts */
@@ -6992,22 +6984,21 @@ REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const cha
 /* Prints what precedes reid_kernels.cu, whose STRUCT declares a structure by MEMBERS_OF_name, checks LAYOUT_OF_name. */
 static void reid__contract_text(reid__contract *c) {
     reid__contract_print(c, "#define REID_CONTRACT 1\n");
-#define REID__POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
-#define REID__VALUE(type, name) reid__contract_print(c, " %s %s;", #type, #name);
-#define REID__OFFSET(type, name)                                                                                       \
+#define REID__PRINT_POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
+#define REID__PRINT_VALUE(type, name) reid__contract_print(c, " %s %s;", #type, #name);
+#define REID__PRINT_OFFSET(type, name)                                                                                 \
     reid__contract_print(c, " && OFFSET_OF(%s, %s) == %d", self_name, #name,                                  \
                          (int)((const char *)&self.name - (const char *)&self));
-#define REID__STRUCT(name, bytes, members) {                                                                           \
+#define REID__PRINT_STRUCT(name, bytes, members) {                                                                     \
         const char *self_name = #name;                                                                                 \
         reid__##name self;                                                                                             \
         reid__contract_print(c, "#define MEMBERS_OF_%s", self_name);                                                   \
-        members(REID__POINTER, REID__VALUE, REID__VALUE)                                                               \
+        members(REID__PRINT_POINTER, REID__PRINT_VALUE, REID__PRINT_VALUE)                                             \
         reid__contract_print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes); \
-        members(REID__OFFSET, REID__OFFSET, REID__OFFSET)                                                              \
+        members(REID__PRINT_OFFSET, REID__PRINT_OFFSET, REID__PRINT_OFFSET)                                            \
         reid__contract_print(c, ", \"%s does not have the layout of reid.h\")\n", self_name);                          \
     }
-    REID__CONTRACT(REID__STRUCT)
-#undef REID__POINTER
+    REID__CONTRACT(REID__PRINT_STRUCT)
 }
 
 /* --- the text of the kernels --- */
@@ -7099,8 +7090,8 @@ static void reid__candidates(reid__jit *j) {
 /* Loads one candidate. Returns what is wrong with it, or NULL. */
 static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
-#define REID__ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
-        REID__NVRTC(REID__ROW)
+#define REID__NVRTC_ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
+        REID__NVRTC(REID__NVRTC_ROW)
     };
     char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
