@@ -1213,6 +1213,18 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
     desc->log_fn(level, id, text, desc->log_user);
 }
 
+/* A text that is made piece by piece, cut to `room` bytes with the final 0; room 0: only its length is counted. */
+typedef struct reid__text { char *text; size_t room, length; } reid__text;
+
+REID__FORMAT(2, 3) static void reid__print(reid__text *t, const char *format, ...) {
+    size_t left = t->length < t->room ? t->room - t->length : 0;
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(left ? t->text + t->length : NULL, left, format, args);
+    va_end(args);
+    t->length += (size_t)reid__max(n, 0);
+}
+
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    Every allocation is made here: aligned, counted, freed with its size, and chained, so that a call frees them all. */
@@ -2103,11 +2115,12 @@ static const char *reid__preset_field(reid__preset *p, const char *s) {
    `in_file` does so, too, the network's `own` precedes both. Returns 0 if out is too small. */
 static int reid__preset_text(const char *asked, const char *in_file, const char *own, char *out, size_t size) {
     const char *parts[3] = {own, in_file, asked};
-    int first = 2, n = 0;
+    reid__text text = {out, size, 0};
+    int first = 2;
     while (first > 0 && (!parts[first] || memchr(parts[first], '=', strcspn(parts[first], " ")))) first--;
-    for (int i = first; i < 3 && n >= 0 && (size_t)n < size; i++)
-        if (parts[i]) n += snprintf(out + n, size - (size_t)n, "%s%s", n ? " " : "", parts[i]);
-    return (size_t)n < size;
+    for (int i = first; i < 3; i++)
+        if (parts[i]) reid__print(&text, "%s%s", text.length ? " " : "", parts[i]);
+    return text.length < size;
 }
 
 /* Reads "NAME" or "NAME key=value ...": see INPUT. */
@@ -5908,8 +5921,8 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
                 const REID__I pixels = REID__ISA(iblocks)(from, t);
                 REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
                     const REID__I pairs = REID__OF(shuffle_epi8)(pixels, picks[j]);
-                    const REID__I high_taps = REID__ISA(ispread)(taps + REID__HIGH_AT);
                     low = REID__OF(add_epi32)(low, REID__OF(madd_epi16)(pairs, REID__ISA(ispread)(taps)));
+                    const REID__I high_taps = REID__ISA(ispread)(taps + REID__HIGH_AT);
                     high = REID__OF(add_epi32)(high, REID__OF(madd_epi16)(pairs, high_taps));
                 }
             }
@@ -6390,19 +6403,9 @@ static const char *reid__load_symbols(void *library, const reid__symbol *symbols
     return NULL;
 }
 
-/* The attempts to find CUDA, so that the error message can give the reason for each failure. */
-typedef struct reid__tried { char text[1500]; size_t length; } reid__tried;
-
-REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format, ...) {
-    va_list args;
-    size_t left = sizeof t->text - t->length;
-    int n = t->length ? snprintf(t->text + t->length, left, "; ") : 0;
-    if ((size_t)n + 1 >= left) return;
-    va_start(args, format);
-    n += vsnprintf(t->text + t->length + n, left - (size_t)n, format, args);
-    va_end(args);
-    t->length += (size_t)n < left ? (size_t)n : left - 1;
-}
+/* Notes an attempt to find CUDA, so that the error message can give the reason for each failure. */
+#define reid__try_note(tried, ...)                                                                                     \
+    (reid__print(tried, "%s", (tried)->length ? "; " : ""), reid__print(tried, __VA_ARGS__))
 
 typedef struct reid__device {
     reid__driver cu;
@@ -6465,9 +6468,9 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     }, more[] = {
         REID__DRIVER_12(REID__DRIVER_ROW)
     };
-    reid__tried tried;
+    char text[1500];
+    reid__text tried = {text, sizeof text, 0};
     void *library = NULL;
-    tried.length = 0;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0] && !library; i++) {
         library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL); /* never closed: the driver has threads of its own */
         if (!library) reid__try_note(&tried, "%s", dlerror());
@@ -6586,7 +6589,8 @@ typedef struct reid__jit {
     int rtc_version;             /* 13000; 0: none is loaded */
     uint64_t rtc_size;           /* bytes of the library, as NVRTC does not report a patch version */
     char rtc_path[REID__PATH];
-    reid__tried tried;           /* libraries that were rejected */
+    reid__text tried;            /* libraries that were rejected; in tried_text */
+    char tried_text[1500];
     char (*candidates)[REID__PATH];
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
@@ -6971,32 +6975,22 @@ static const char *reid__tiles_read(reid__jit *j) {
 REID__CONTRACT(REID__DECLARE_STRUCT)
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
-typedef struct reid__contract { char *text; size_t length, room; } reid__contract; /* no text: only counts */
-
-REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(c->text ? c->text + c->length : NULL, c->text ? c->room - c->length : 0, format, args);
-    va_end(args);
-    c->length += (size_t)reid__max(n, 0);
-}
-
 /* Prints what precedes reid_kernels.cu, whose STRUCT declares a structure by MEMBERS_OF_name, checks LAYOUT_OF_name. */
-static void reid__contract_text(reid__contract *c) {
-    reid__contract_print(c, "#define REID_CONTRACT 1\n");
-#define REID__PRINT_POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
-#define REID__PRINT_VALUE(type, name) reid__contract_print(c, " %s %s;", #type, #name);
+static void reid__contract_text(reid__text *c) {
+    reid__print(c, "#define REID_CONTRACT 1\n");
+#define REID__PRINT_POINTER(type, name) reid__print(c, " %s *%s;", #type, #name);
+#define REID__PRINT_VALUE(type, name) reid__print(c, " %s %s;", #type, #name);
 #define REID__PRINT_OFFSET(type, name)                                                                                 \
-    reid__contract_print(c, " && OFFSET_OF(%s, %s) == %d", self_name, #name,                                  \
-                         (int)((const char *)&self.name - (const char *)&self));
+    reid__print(c, " && OFFSET_OF(%s, %s) == %d", self_name, #name,                                                    \
+                (int)((const char *)&self.name - (const char *)&self));
 #define REID__PRINT_STRUCT(name, bytes, members) {                                                                     \
         const char *self_name = #name;                                                                                 \
         reid__##name self;                                                                                             \
-        reid__contract_print(c, "#define MEMBERS_OF_%s", self_name);                                                   \
+        reid__print(c, "#define MEMBERS_OF_%s", self_name);                                                            \
         members(REID__PRINT_POINTER, REID__PRINT_VALUE, REID__PRINT_VALUE)                                             \
-        reid__contract_print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes); \
+        reid__print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes);          \
         members(REID__PRINT_OFFSET, REID__PRINT_OFFSET, REID__PRINT_OFFSET)                                            \
-        reid__contract_print(c, ", \"%s does not have the layout of reid.h\")\n", self_name);                          \
+        reid__print(c, ", \"%s does not have the layout of reid.h\")\n", self_name);                                   \
     }
     REID__CONTRACT(REID__PRINT_STRUCT)
 }
@@ -7328,8 +7322,9 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     memset(j, 0, sizeof *j);
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
+    j->tried.text = j->tried_text, j->tried.room = sizeof j->tried_text;
     const char *path = desc->kernels_pack;
-    reid__contract contract = {NULL, 0, 0}; /* counted first */
+    reid__text contract = {NULL, 0, 0}; /* counted first */
     REID__TRY(reid__jit_text(j, e));
     reid__contract_text(&contract);
     contract.room = contract.length + 1, contract.length = 0;
@@ -10922,10 +10917,9 @@ static reid_tensor_status reid__unused_status(const reid_desc *desc, const char 
 }
 
 static void reid__shape_text(char *out, size_t size, const size_t *shape, int ndim) {
-    size_t at = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < ndim && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
-    if (at < size) snprintf(out + at, size - at, "]");
+    reid__text text = {out, size, 0};
+    for (int i = 0; i < ndim; i++) reid__print(&text, "%s%llu", i ? ", " : "[", (unsigned long long)shape[i]);
+    reid__print(&text, ndim ? "]" : "[]");
 }
 
 /* Finds a needed tensor; note receives what is wrong with it, if anything; NULL: nobody reads it. */
@@ -11349,7 +11343,8 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     reid__plan *p = b->ctx->plan;
     char note[256];
     size_t taken = 0;
-    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
         float *range = &p->buffers[op->out].range;
         const reid__tensor *t;
         reid__needed_tensor want;
