@@ -1669,13 +1669,11 @@ static int reid__header_dtype(reid__json *j, int *dtype) {
 }
 
 static int reid__header_integers(reid__json *j, uint64_t values[REID__MAX_DIMS], int *count) {
-    int n;
     if (!reid__json_value(j, '[', "expected a list of integers")) return 0;
-    for (n = 0; reid__json_next(j, ']', (size_t)n); n++) {
-        if (n == REID__MAX_DIMS) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many dimensions", NULL);
-        if (!reid__json_integer(j, &values[n])) return 0;
+    for (*count = 0; reid__json_next(j, ']', (size_t)*count); ++*count) {
+        if (*count == REID__MAX_DIMS) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many dimensions", NULL);
+        if (!reid__json_integer(j, &values[*count])) return 0;
     }
-    *count = n;
     return j->result == REID_OK;
 }
 
@@ -2989,20 +2987,19 @@ static int reid__fused_mbconv(reid__plan *p, int x, int out, const reid__stage *
 
 static void reid__expand_efficientnet(reid__plan *p) {
     double width = p->arch.width;
-    int stem = reid__efficientnets[p->arch.stages].stem, head = reid__efficientnets[p->arch.stages].head, i = 0;
+    int stem = reid__efficientnets[p->arch.stages].stem, head = reid__efficientnets[p->arch.stages].head, i = 1;
     char block[40];
     int x = reid__add_image(p, 3, 2);
     x = reid__add_conv(p, REID__CONV, x, reid__scale_channels(stem, width), 3, 2, REID__SILU, "features.0.", "0", "1");
-    for (const reid__stage *s = reid__efficientnets[p->arch.stages].stage; s->blocks; s++) {
+    for (const reid__stage *s = reid__efficientnets[p->arch.stages].stage; s->blocks; s++, i++) {
         int out = reid__scale_channels(s->out, width), blocks = (int)ceil(s->blocks * p->arch.depth);
-        i++;
         for (int k = 0; k < blocks; k++) {
             snprintf(block, sizeof block, "features.%d.%d.block.", i, k);
             if (s->fused) x = reid__fused_mbconv(p, x, out, s, k ? 1 : s->stride, block);
             else x = reid__mbconv(p, x, out, s->expand, s->kernel, k ? 1 : s->stride, block);
         }
     }
-    snprintf(block, sizeof block, "features.%d.", i + 1);
+    snprintf(block, sizeof block, "features.%d.", i);
     x = reid__add_conv(p, REID__CONV, x, reid__scale_channels(head, width), 1, 1, REID__SILU, block, "0", "1");
     reid__add_last_pool(p, x);
 }
@@ -3316,11 +3313,9 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 #define REID__PAUSE() sched_yield()
 #endif
 
-typedef struct reid__team reid__team;
+typedef struct reid__member { struct reid__team *team; int index; pthread_t thread; } reid__member;
 
-typedef struct reid__member { reid__team *team; int index; pthread_t thread; } reid__member;
-
-struct reid__team {
+typedef struct reid__team {
     int size;                /* threads, including the caller */
     int started;             /* our own threads: size - 1, or 0 with a caller's pool */
     reid__member *members;   /* [size] */
@@ -3334,7 +3329,7 @@ struct reid__team {
     int count;
     unsigned generation;     /* incremented for every job */
     int pending;             /* members that have not finished the job */
-};
+} reid__team;
 
 static void reid__team_share(reid__team *team, int index) {
     for (int i = index; i < team->count; i += team->size) team->fn(team->task, i);
@@ -3623,16 +3618,15 @@ static inline int reid__group(const void *p) {
 /* INT8: the number stored in a byte. */
 static inline float reid__from_byte(uint8_t byte, int is_signed) { return is_signed ? (int8_t)byte : byte; }
 
-/* The inner product of four bytes 0 ... 255 and four bytes -128 ... 127. */
-static inline int32_t reid__dot4(int32_t a, int32_t b) {
-    int32_t sum = 0;
+/* Adds the inner product of four bytes 0 ... 255 and four bytes -128 ... 127. */
+static inline int32_t reid__dot_scalar_int8(int32_t a, int32_t b, int32_t sum) {
     for (int i = 0; i < 32; i += 8) sum += (int32_t)((uint32_t)a >> i & 255) * (int8_t)((uint32_t)b >> i & 255);
     return sum;
 }
 
-/* The inner product of two pairs of INT16. */
-static inline int32_t reid__dot2(int32_t a, int32_t b) {
-    return (int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16);
+/* Adds the inner product of two pairs of INT16. */
+static inline int32_t reid__dot_int16_scalar_int8(int32_t a, int32_t b, int32_t sum) {
+    return sum + ((int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16));
 }
 
 /* Added to a number of -2^22 ... 2^22 it leaves the number, rounded to nearest even, in the low bits of the float. */
@@ -3729,8 +3723,6 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
 #define reid__iload_scalar(p) reid__group(p)
-#define reid__dot_scalar_int8(a, b, c) ((c) + reid__dot4(a, b))
-#define reid__dot_int16_scalar_int8(a, b, c) ((c) + reid__dot2(a, b))
 #define reid__octets_scalar(p) (*(p))
 #define reid__put_scalar_int8(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
@@ -5543,7 +5535,6 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
         }
 }
 
-/* Computes one output row of nv channel vectors. */
 REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
                                          const float *weight, const float *bias, REID__T *out, float *sums,
                                          const int nv, const int k, const int stride) {
@@ -6052,7 +6043,6 @@ REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
-/* Stores FP32 as bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
@@ -6061,7 +6051,6 @@ static void REID__F(store)(const float *in, void *out, int count) {
     }
 }
 #elif defined(REID__INT8)
-/* Stores whole numbers in FP32 as INT16. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
@@ -9640,12 +9629,9 @@ static void reid__chunk_begin(reid__search_chunk *h) {
             limit = reid__first_limit(h, h->bounds[q]);
         }
         for (size_t i = 0; i < threads; i++) h->scans[i].limits[q] = limit;
+        for (int k = 0; h->panels && k < dim; k++)
+            h->panels[(ptrdiff_t)(q / h->width * dim + k) * h->width + q % h->width] = q < h->n ? query[k] : 0;
     }
-    if (!h->panels) return;
-    for (int q = 0; q < padded; q++)
-        for (int k = 0; k < dim; k++)
-            h->panels[(ptrdiff_t)(q / h->width * dim + k) * h->width + q % h->width] =
-                q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
 /* Whether the index may take so many bytes more, for a search. */
@@ -10430,7 +10416,6 @@ static double reid__mean_score(const reid__grouping *g, uint32_t a, uint32_t b, 
     return sum / ((double)g->rows[a].size * g->rows[b].size);
 }
 
-/* Products of floats are exact in double, so fused or not, the bits are the same. */
 static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b) {
     return reid__round_score(reid__mean_score(g, a, b, reid__exact_dot));
 }
