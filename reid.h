@@ -2154,7 +2154,7 @@ static reid_result reid__preset_read(const char *text, reid__preset *p, reid_err
 #define REID__TAP_BITS 22
 
 /* sums[i] += tap * line[i]. The inner count is constant so that compilers vectorise it at -O2. */
-static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
+static void reid__add_line_scalar(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES)
         for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
 }
@@ -2168,15 +2168,15 @@ static uint8_t reid__rounded(int32_t sum) {
     return (uint8_t)(v > 255 ? 255 : v);
 }
 
-static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
+static void reid__round_line_scalar(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES)
         for (int k = 0; k < REID__LANES; k++) line[i + k] = reid__rounded(sums[i + k]);
 }
 
 typedef struct reid__axis reid__axis;
 
-/* reid__add_line and reid__round_line, or an instruction set's versions. columns, if not NULL, resizes the first
-   columns of a row along x, as many as it can without reading more than `readable` bytes, and returns their number. */
+/* The two functions above, or those of another instruction set. columns, if not NULL, resizes the first columns of a
+   row along x, as many as it can without reading more than `readable` bytes, and returns their number. */
 typedef struct reid__lines {
     void (*add)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes);
     void (*round)(uint8_t *line, const int32_t *sums, int lanes);
@@ -2211,7 +2211,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
     if (!reid__preset_size(&p->preset, height, width))
         return reid__fail(e, REID_ERR_INPUT_SIZE, "input size %d x %d (height x width): preset %s would resize the "
                           "short side to more than %d", height, width, preset->name, REID__MAX_EDGE);
-    p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
+    p->lines.add = reid__add_line_scalar, p->lines.round = reid__round_line_scalar, p->lines.columns = NULL;
     p->height = height, p->width = width, p->resize_edge = p->preset.resize;
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)
@@ -5877,7 +5877,7 @@ static void REID__F(winograd_out)(const float *in, const float *bias, float *out
 }
 
 #if REID__W > 1
-/* reid__add_line and reid__round_line; lanes is a multiple of REID__LANES. */
+/* lanes is a multiple of REID__LANES. */
 static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
     const REID__I t = REID__OF(set1_epi32)(tap);
     for (int i = 0; i < lanes; i += REID__W) {
@@ -5931,8 +5931,6 @@ static int REID__F(columns)(const reid__axis *x, const uint8_t *row, ptrdiff_t r
                         : REID__F(columns_of)(x, row, readable, out, 4);
 }
 #else
-#define reid__add_line_scalar reid__add_line
-#define reid__round_line_scalar reid__round_line
 #define reid__columns_scalar NULL
 #endif
 
@@ -12920,12 +12918,10 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 /* --------------------------------------------------------------------------------------------------------------------
    >>left_out
    Functions of parts that were left out: they let the program link, and fail with the name of the macro. */
-#if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
-static reid_result reid__left_out(reid_error *e, const char *macro) {
+static inline reid_result reid__left_out(reid_error *e, const char *macro) {
     reid__clear_error(e);
     return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
 }
-#endif
 
 #ifdef REID_NO_SEARCH
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
