@@ -2859,10 +2859,8 @@ static int reid__add_instance(reid__plan *p, int x, int normed, const char *bloc
 /* ibn: 'a' or 'b' if this block has it, else 0. project: 1: a convolution is its shortcut. */
 static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, const char *block, int project,
                             char ibn) {
-    int shortcut = x;
-    if (project)
-        shortcut = reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
-                                  "downsample.1");
+    int shortcut = !project ? x : reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block,
+                                                 "downsample.0", "downsample.1");
     int y = reid__add_conv(p, REID__CONV, x, mid, 1, 1, REID__RELU, block, "conv1", ibn == 'a' ? "bn1.BN" : "bn1");
     if (ibn == 'a') reid__last_op(p)->bn_from = mid / 2, y = reid__add_instance(p, y, mid / 2, block, "bn1.IN");
     y = reid__add_conv(p, REID__CONV, y, mid, 3, stride, REID__RELU, block, "conv2", "bn2");
@@ -7166,18 +7164,16 @@ static void reid__program_compile(const reid__jit *j, reid__program *p, const ch
     else p->result = j->rtc.CompileProgram(p->compiling, n, options);
 }
 
-static void *reid__compiler_main(void *arg) {
+static void reid__compiler_task(void *arg, int index) {
     reid__jit *j = (reid__jit *)arg;
-    for (;;) {
-        int i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED);
-        if (i >= j->program_count) return NULL;
+    (void)index;
+    for (int i; (i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED)) < j->program_count;)
         if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i], j->text);
-    }
 }
 
-static void reid__compiler_task(void *arg, int index) {
-    (void)index;
-    reid__compiler_main(arg);
+static void *reid__compiler_main(void *arg) {
+    reid__compiler_task(arg, 0);
+    return NULL;
 }
 
 /* Compiles all programs without a cubin, on up to `threads` new threads, of larger stacks, or on the caller's pool. */
@@ -7191,7 +7187,7 @@ static void reid__compile_all(reid__jit *j, int threads) {
     }
     while (started < threads - 1 &&
            reid__thread_start(&others[started], REID__COMPILER_STACK, reid__compiler_main, j)) started++;
-    reid__compiler_main(j);
+    reid__compiler_task(j, 0);
     for (int i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 
