@@ -3652,15 +3652,14 @@ static uint16_t reid__to_half(float x) {
        REID__V, REID__I      all       a vector of floats, and of int32_t
        REID__AS_INT, AS_FLOAT  all     the bits of one as the other
        REID__W               all       floats in a vector; 4 is NEON
-       REID__MR              all       most rows of a tile
-       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
-                                       with weights transformed beforehand
        REID__UNROLL          all       the pragma before loops that must be unrolled (REID__EACH), or nothing
        REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
        REID__INPUT           narrow    a word of inputs in every lane (NEON too)
-       REID__AMX             narrow    if AMX has it: the name of its table
+       REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; `dot` for tiles
       REID__ISA calls those of an instruction set, whose names end in REID__BASE, and which stay defined:
-       rows                  all       X(1) ... X(MR)
+       mr, rows              all       most rows of a tile, and X(1) ... X(mr)
+       point_vectors         all       vectors of output channels in a step of Winograd's product; 1: for few registers,
+                                       with weights transformed beforehand
        in_register           all       keeps a vector in a register
        clamp                 all       x clamped to -limit and limit; a NaN stays a NaN
        halves                all       a vector of floats from half precision
@@ -3670,8 +3669,7 @@ static uint16_t reid__to_half(float x) {
       REID__F calls those of a pass:
        put                   narrow    stores a vector of activations
        dot, dot_int16        narrow    adds products of a word of inputs, or of two INT16 of INT8, with words
-       amx_dot               narrow    if AMX has it: dot for tiles
-       fp32_product          INT8      computes FP32 tiles
+       fp32_tile             INT8      computes FP32 tiles
       Intrinsics other than + - * and / have the same names after each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
@@ -3702,9 +3700,9 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__V float
 #define REID__I int32_t
 #define REID__W 1
-#define REID__MR 2
-#define reid__rows_scalar(X) X(1) X(2) /* 1 ... MR */
-#define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
+#define reid__mr_scalar 2
+#define reid__rows_scalar(X) X(1) X(2) /* 1 ... mr */
+#define reid__point_vectors_scalar 16 /* of output channels in winograd_three */
 #define REID__UNROLL
 #define reid__in_register_scalar(v)
 #define REID__AS_INT(x) ((int32_t)reid__bits(x))
@@ -3756,9 +3754,9 @@ static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 
 #define REID__V __m256
 #define REID__I __m256i
 #define REID__W 8
-#define REID__MR 6
+#define reid__mr_avx2 6
 #define reid__rows_avx2(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__POINT_VECTORS 1
+#define reid__point_vectors_avx2 1
 #define REID__UNROLL REID__UNROLLED
 #define reid__in_register_avx2(v) /* none of the 16 registers is left */
 #define reid__clamp_avx2(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
@@ -3790,7 +3788,7 @@ REID__TARGET("avx2,fma,f16c")
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
 #define REID__INT8
-#define reid__fp32_product_avx2_int8 reid__product_avx2
+#define reid__fp32_tile_avx2_int8 reid__product_avx2
 #define reid__dot_avx2_int8(a, b, c)                                                                                   \
     _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
                                                            _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
@@ -3816,9 +3814,9 @@ REID__TARGET_END
 #define REID__V __m512
 #define REID__I __m512i
 #define REID__W 16
-#define REID__MR 12
+#define reid__mr_avx512 12
 #define reid__rows_avx512(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
-#define REID__POINT_VECTORS 2
+#define reid__point_vectors_avx512 2
 #define REID__UNROLL REID__UNROLLED
 #define reid__in_register_avx512(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
 #define reid__clamp_avx512(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
@@ -3853,18 +3851,18 @@ REID__TARGET_END
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define reid__dot_avx512_bf16(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define REID__AMX amx_bf16
-#define reid__amx_dot_avx512_bf16(sums, a, b) REID__AMX_DOT("tdpbf16ps", sums, a, b)
+#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
 #include REID_SELF
 REID__TARGET_END
 
 #define REID__PASS avx512_vnni
 #define REID__INT8
-#define reid__fp32_product_avx512_vnni reid__product_avx512
+#define reid__fp32_tile_avx512_vnni reid__product_avx512
 #define reid__put_avx512_vnni(p, v)                                                                                    \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
 #define REID__AMX amx_int8
-#define reid__amx_dot_avx512_vnni(sums, a, b) REID__AMX_DOT("tdpbusd", sums, a, b)
+#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 /* In place of _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, for which gcc copies every sum in and out. */
 REID__INLINE __m512i reid__dot_avx512_vnni(__m512i a, __m512i b, __m512i c) {
@@ -3933,9 +3931,9 @@ REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
 #define REID__V float32x4_t
 #define REID__I int32x4_t
 #define REID__W 4
-#define REID__MR 6
+#define reid__mr_neon 6
 #define reid__rows_neon(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__POINT_VECTORS 2
+#define reid__point_vectors_neon 2
 #define REID__UNROLL REID__UNROLLED
 #define reid__in_register_neon(v) __asm__("" : "+w"(v))
 #define REID__INPUT(p) reid__neon_input(p)
@@ -5311,7 +5309,7 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__NV (REID__W == 16 ? 2 : 16 / REID__W) /* vectors in a row of a panel */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
-#define REID__MAKES (REID__POINT_VECTORS == 1)
+#define REID__MAKES (REID__ISA(point_vectors) == 1)
 
 /* What depends on the type of a pass. */
 #if defined(REID__INT8)
@@ -5450,7 +5448,7 @@ REID__INLINE void REID__F(step)(REID__SUM (*acc)[REID__NV], const REID__T *const
    These steps are written out, because a loop of their own would reload the rows' addresses at each of its starts. In
    bf16 a step takes two inputs, in INT8 four, and the padding of their run is skipped. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv, const int int16) {
-    REID__SUM acc[REID__MR][REID__NV];
+    REID__SUM acc[REID__ISA(mr)][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
     const uintptr_t pace = (uintptr_t)(REID__FETCH * nv * REID__W) * sizeof *b / (uintptr_t)t->fetch_divisor;
@@ -5458,7 +5456,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
     REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
-        const REID__T *a[REID__MR];
+        const REID__T *a[REID__ISA(mr)];
         ptrdiff_t k = 0;
         REID__EACH(r, mr) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (; kc - k >= REID__FETCH * REID__STEP; k += REID__FETCH * REID__STEP, b += REID__FETCH * nv * REID__W) {
@@ -5758,14 +5756,14 @@ static void REID__F(winograd_filters)(const float *filters, int ic, float *out) 
 
 /* Computes the products of `rows` tiles and nv vectors of channels in three points; makes weights in registers. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int last) {
-    REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
+    REID__V sum[3][REID__TILES][REID__ISA(point_vectors)];
     const float *in = t->in, *w = t->weights + at;
-    const int nv = REID__POINT_VECTORS, width = REID__PANEL, lines = t->lines;
+    const int nv = REID__ISA(point_vectors), width = REID__PANEL, lines = t->lines;
     uintptr_t ahead = t->ahead;
     REID__EACH(p, 3) REID__EACH(r, REID__TILES) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
-            REID__V u[REID__POINT_VECTORS][6];
+            REID__V u[REID__ISA(point_vectors)][6];
             for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
             REID__EACH(j, nv) {
                 REID__V g[3];
@@ -6010,7 +6008,7 @@ REID__ISA(rows)(REID__DEFINE_TILE)
             REID__F(winograd_made)(t, rows);                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int at = 0; at < REID__PANEL; at += REID__POINT_VECTORS * REID__W) {                                      \
+        for (int at = 0; at < REID__PANEL; at += REID__ISA(point_vectors) * REID__W) {                                 \
             if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
             else REID__F(winograd_three)(t, at, rows, 0);                                                              \
         }                                                                                                              \
@@ -6053,7 +6051,7 @@ static void REID__F(store)(const float *in, void *out, int count) {
 
 #if REID__W == 1
 /* An FP32 tile with fused multiply-adds, as the vectors have. */
-static void REID__F(fp32_product)(const reid__tile *t, int rows) {
+static void REID__F(fp32_tile)(const reid__tile *t, int rows) {
     for (int r = 0; r < rows; r++)
         for (int n = 0; n < REID__NV; n++) {
             const float *b = t->b + n;
@@ -6082,7 +6080,6 @@ static void REID__F(fp32_product)(const reid__tile *t, int rows) {
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_WRITE(tile, to, stride)                                                                              \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
-#define REID__AMX_DOT(name, sums, a, b) __asm__ volatile(name " %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
 /* Configures all registers alike. Fewer rows would not be faster, and a configuration for each height would be slow. */
@@ -6182,12 +6179,12 @@ static void REID__F(amx_tile)(const reid__tile *t, int rows) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             REID__AMX_READ(4, a, t->row);
             REID__AMX_READ(6, b, width);
-            REID__F(amx_dot)(0, 4, 6);
+            REID__AMX_DOT(0, 4, 6);
             if (full) REID__AMX_READ(7, b + 64, width);
-            if (full) REID__F(amx_dot)(1, 4, 7);
+            if (full) REID__AMX_DOT(1, 4, 7);
             if (low) REID__AMX_READ(5, a + REID__AMX_ROWS * t->row, t->row);
-            if (low) REID__F(amx_dot)(2, 5, 6);
-            if (low && full) REID__F(amx_dot)(3, 5, 7);
+            if (low) REID__AMX_DOT(2, 5, 6);
+            if (low && full) REID__AMX_DOT(3, 5, 7);
         }
     }
     REID__AMX_WRITE(0, sums, 128);
@@ -6221,8 +6218,8 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__PICK(REID__ISA(product), REID__ISA(product), REID__F(fp32_product)), NULL, NULL}, \
-        /* int16 */ {REID__MR, REID__PICK(NULL, NULL, REID__F(int16_product)), NULL, NULL},                            \
+        /* fp32 */ {REID__ISA(mr), REID__PICK(REID__ISA(product), REID__ISA(product), REID__F(fp32_tile)), NULL, NULL},\
+        /* int16 */ {REID__ISA(mr), REID__PICK(NULL, NULL, REID__F(int16_product)), NULL, NULL},                       \
         /* narrow */ {__VA_ARGS__}, REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool),     \
         REID__OWN(instance), REID__ISA(nonlocal), REID__ISA(squeeze), REID__OWN(scale),                                \
         REID__ISA(scale_rows), REID__ISA(winograd_filters), REID__ISA(winograd_in),                                    \
@@ -6232,11 +6229,11 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
-REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__ISA(mr), REID__F(product), NULL, NULL);
 REID__TABLE(REID__JOIN(reid__kernels, REID__AMX), REID__AMX, REID__F(store), 2 * REID__AMX_ROWS, REID__F(amx_tile),
             REID__F(amx_gather), reid__amx_release);
 #else
-REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__ISA(mr), REID__F(product), NULL, NULL);
 #endif
 
 /* Macros that have the same text in all passes stay defined. */
@@ -6246,13 +6243,12 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__V
 #undef REID__I
 #undef REID__W
-#undef REID__MR
-#undef REID__POINT_VECTORS
 #undef REID__UNROLL
 #endif
 #undef REID__BF16
 #undef REID__INT8
 #undef REID__AMX
+#undef REID__AMX_DOT
 #undef REID__PICK
 #undef REID__INPUT
 #endif /* REID__PASS */
@@ -12200,7 +12196,6 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 
 #ifndef REID_NO_CUDA
 typedef struct reid__packing {
-    reid__mem *mem;
     reid__plan plan;
     reid__prep prep;
     reid__gpu_plan gpu;
@@ -12229,8 +12224,8 @@ static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc, in
     return reid__gpu_programs(&k->gpu, &k->jit, e);
 }
 
-static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
-                                      reid_kernel_fn fn, void *user) {
+static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const reid_desc *desc, const char *arch,
+                                      const char *path, reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
@@ -12240,7 +12235,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
     reid_result r = reid__check_options(desc);
-    if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
+    if (r == REID_OK) r = reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__packing_add(k, desc, (int)number);
@@ -12262,7 +12257,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         fn(options, p->cubin, p->cubin_size, log, user);
     }
     if (r != REID_OK || !path) return r;
-    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    int failed = reid__bundle_save(mem, path, k->jit.programs, k->jit.program_count, 1);
     if (!failed) return REID_OK;
     return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file: %s (errno %d)", path,
                       reid__errno_words(failed), failed);
@@ -12282,8 +12277,7 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     REID__TRY(reid__mem_init(&mem, desc));
     reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
-    k->mem = &mem;
-    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    reid_result r = reid__pack_kernels(k, &mem, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
     reid__free(&mem, k);
     return r;
