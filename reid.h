@@ -3481,7 +3481,8 @@ typedef struct reid__tile {
     const void *residual;      /* NULL, or the first pixel's values that are added before the activation */
     ptrdiff_t residual_stride; /* bytes from pixel to pixel */
     float residual_scale;      /* INT8: steps of the output per step of the residual */
-    int is_signed, residual_signed; /* INT8: these bytes are -128 ... 127 instead of 0 ... 255 */
+    int is_signed;             /* INT8: outputs are -128 ... 127 instead of 0 ... 255 */
+    int added;                 /* INT8: 0: no residual; 1: of bytes 0 ... 255; 2: of -128 ... 127 */
     reid__act act;             /* the activation */
     int wide;                  /* 1: the output is FP32, also of bf16 */
 
@@ -4676,7 +4677,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
         if (residual) {
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
-            t.residual_signed = residual->is_signed;
+            t.added = residual->is_signed ? 2 : 1;
             if (op->element == REID__ELEMENT_INT8) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
         size_t bytes = reid__panel_weights(j, panel, &t);
@@ -5371,7 +5372,7 @@ REID__INLINE REID__V REID__F(power)(REID__V x, float p) {
 }
 
 #ifdef REID__INT8
-/* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: 0: none; 1: bytes; 2: signed. */
+/* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: of the tile. */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
@@ -5381,9 +5382,6 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
     v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to the range of a byte */
     REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
-
-/* `added` for emit. */
-REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
 /* a / (1 + e^-x): sigmoid if a = 1, SiLU if a = x, off by 1.2e-7 max(1, |x|). Past 87 the sum is 1 or the result 0. */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
@@ -5469,7 +5467,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
         for (; k < kc; k += REID__STEP, b += nv * REID__W) REID__F(step)(acc, a, k, b, mr, nv, int16);
     }
 #ifdef REID__INT8
-    const int added = REID__F(added)(t), is_signed = t->is_signed;
+    const int added = t->added, is_signed = t->is_signed;
     REID__EACH(r, mr) REID__EACH(j, nv) {
         const int at = j * REID__W;
         const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
@@ -6152,9 +6150,8 @@ REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, 
 
 REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrdiff_t pixel, int rows) {
     const int32_t *sums = (const int32_t *)all;
-    const int added = REID__F(added)(t);
-    if (added == 1) REID__F(amx_pixels)(t, sums, pixel, rows, 1, 0);
-    else if (added == 2) REID__F(amx_pixels)(t, sums, pixel, rows, 2, 0);
+    if (t->added == 1) REID__F(amx_pixels)(t, sums, pixel, rows, 1, 0);
+    else if (t->added == 2) REID__F(amx_pixels)(t, sums, pixel, rows, 2, 0);
     else if (t->is_signed) REID__F(amx_pixels)(t, sums, pixel, rows, 0, 1);
     else REID__F(amx_pixels)(t, sums, pixel, rows, 0, 0);
 }
