@@ -1167,18 +1167,23 @@ static const char *reid__result_text(int result, int name) {
 REID_API const char *reid_result_string(reid_result result) { return reid__result_text((int)result, 0); }
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
-/* Writes the detail into *e, unless e is NULL, and returns code, so that failing is one statement. */
-REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
+/* Writes the detail into *e, unless e is NULL, and returns code, so that failing is one statement. A path, if there is
+   one, precedes the message, or its end if it is long. */
+REID__FORMAT(4, 5)
+static reid_result reid__fail_at(reid_error *e, reid_result code, const char *path, const char *format, ...) {
     if (e) {
+        size_t length = path ? strlen(path) : 0, most = 500, cut = length > most ? length - most : 0;
+        int used = path ? snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", path + cut) : 0;
         va_list args;
         va_start(args, format);
-        vsnprintf(e->text, sizeof e->text, format, args);
+        vsnprintf(e->text + used, sizeof e->text - (size_t)used, format, args);
         va_end(args);
         e->code = code;
     }
     return code;
 }
 
+#define reid__fail(e, code, ...) reid__fail_at(e, code, NULL, __VA_ARGS__)
 #define reid__invalid(e, ...) reid__fail(e, REID_ERR_INVALID_ARG, __VA_ARGS__)
 
 /* Returns from the function if a call fails. */
@@ -1206,6 +1211,18 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     desc->log_fn(level, id, text, desc->log_user);
+}
+
+/* A text that is made piece by piece, cut to `room` bytes with the final 0; room 0: only its length is counted. */
+typedef struct reid__text { char *text; size_t room, length; } reid__text;
+
+REID__FORMAT(2, 3) static void reid__print(reid__text *t, const char *format, ...) {
+    size_t left = t->length < t->room ? t->room - t->length : 0;
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(left ? t->text + t->length : NULL, left, format, args);
+    va_end(args);
+    t->length += (size_t)reid__max(n, 0);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -1385,20 +1402,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 }
 
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
-/* Like reid__fail, with the path (or its end, if it is long) in front of the message. */
-REID__FORMAT(4, 5)
-static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *text, ...) {
-    if (e) {
-        size_t length = strlen(w->path), most = 500, cut = length > most ? length - most : 0;
-        int used = snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", w->path + cut);
-        va_list args;
-        va_start(args, text);
-        vsnprintf(e->text + used, sizeof e->text - (size_t)used, text, args);
-        va_end(args);
-        e->code = code;
-    }
-    return code;
-}
+#define reid__weights_fail(w, e, code, ...) reid__fail_at(e, code, (w)->path, __VA_ARGS__)
 
 /* Puts errno into words. It does not call strerror, which may write to a shared buffer. */
 static const char *reid__errno_words(int code) {
@@ -1665,13 +1669,11 @@ static int reid__header_dtype(reid__json *j, int *dtype) {
 }
 
 static int reid__header_integers(reid__json *j, uint64_t values[REID__MAX_DIMS], int *count) {
-    int n;
     if (!reid__json_value(j, '[', "expected a list of integers")) return 0;
-    for (n = 0; reid__json_next(j, ']', (size_t)n); n++) {
-        if (n == REID__MAX_DIMS) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many dimensions", NULL);
-        if (!reid__json_integer(j, &values[n])) return 0;
+    for (*count = 0; reid__json_next(j, ']', (size_t)*count); ++*count) {
+        if (*count == REID__MAX_DIMS) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many dimensions", NULL);
+        if (!reid__json_integer(j, &values[*count])) return 0;
     }
-    *count = n;
     return j->result == REID_OK;
 }
 
@@ -1781,19 +1783,15 @@ static int reid__compare_names(const void *a, const void *b) {
 static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
     uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
-    for (size_t i = 1; i < w->count; i++) {
-        const reid__tensor *t = &w->tensors[i - 1];
+    for (const reid__tensor *t = w->tensors; t + 1 < w->tensors + w->count; t++)
         if (strcmp(t[0].name, t[1].name) == 0)
             return reid__weights_fail(w, e, REID_ERR_DUPLICATE_TENSOR, "\"%s\" and \"%s\"", t[0].file_name,
                                       t[1].file_name);
-    }
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_offsets);
-    for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
-        const reid__tensor *t = &w->tensors[i];
+    for (const reid__tensor *t = w->tensors; t < w->tensors + w->count; at = t->end, t++)
         if (t->begin != at)
             return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "tensor \"%s\" starts at byte %zu, but the data "
                                       "before it ends at byte %zu", t->file_name, (size_t)t->begin, (size_t)at);
-    }
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* for reid__weights_find */
     if (at == data_size) return REID_OK;
     return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "its tensors need %zu bytes of data, but it has %zu%s",
@@ -2115,11 +2113,12 @@ static const char *reid__preset_field(reid__preset *p, const char *s) {
    `in_file` does so, too, the network's `own` precedes both. Returns 0 if out is too small. */
 static int reid__preset_text(const char *asked, const char *in_file, const char *own, char *out, size_t size) {
     const char *parts[3] = {own, in_file, asked};
-    int first = 2, n = 0;
+    reid__text text = {out, size, 0};
+    int first = 2;
     while (first > 0 && (!parts[first] || memchr(parts[first], '=', strcspn(parts[first], " ")))) first--;
-    for (int i = first; i < 3 && n >= 0 && (size_t)n < size; i++)
-        if (parts[i]) n += snprintf(out + n, size - (size_t)n, "%s%s", n ? " " : "", parts[i]);
-    return (size_t)n < size;
+    for (int i = first; i < 3; i++)
+        if (parts[i]) reid__print(&text, "%s%s", text.length ? " " : "", parts[i]);
+    return text.length < size;
 }
 
 /* Reads "NAME" or "NAME key=value ...": see INPUT. */
@@ -2155,7 +2154,7 @@ static reid_result reid__preset_read(const char *text, reid__preset *p, reid_err
 #define REID__TAP_BITS 22
 
 /* sums[i] += tap * line[i]. The inner count is constant so that compilers vectorise it at -O2. */
-static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
+static void reid__add_line_scalar(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES)
         for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
 }
@@ -2169,15 +2168,15 @@ static uint8_t reid__rounded(int32_t sum) {
     return (uint8_t)(v > 255 ? 255 : v);
 }
 
-static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
+static void reid__round_line_scalar(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES)
         for (int k = 0; k < REID__LANES; k++) line[i + k] = reid__rounded(sums[i + k]);
 }
 
 typedef struct reid__axis reid__axis;
 
-/* reid__add_line and reid__round_line, or an instruction set's versions. columns, if not NULL, resizes the first
-   columns of a row along x, as many as it can without reading more than `readable` bytes, and returns their number. */
+/* The two functions above, or those of another instruction set. columns, if not NULL, resizes the first columns of a
+   row along x, as many as it can without reading more than `readable` bytes, and returns their number. */
 typedef struct reid__lines {
     void (*add)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes);
     void (*round)(uint8_t *line, const int32_t *sums, int lanes);
@@ -2212,7 +2211,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
     if (!reid__preset_size(&p->preset, height, width))
         return reid__fail(e, REID_ERR_INPUT_SIZE, "input size %d x %d (height x width): preset %s would resize the "
                           "short side to more than %d", height, width, preset->name, REID__MAX_EDGE);
-    p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
+    p->lines.add = reid__add_line_scalar, p->lines.round = reid__round_line_scalar, p->lines.columns = NULL;
     p->height = height, p->width = width, p->resize_edge = p->preset.resize;
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)
@@ -2584,8 +2583,6 @@ static const reid__arch reid__archs[] = {
     REID__E("efficientnetv2_rw_m", 5, 1.2, 1.0, 1e-5, 0, 0, 0, "timm-0.95 size=416x416 crop=1"),
     REID__E("miewid",              5, 1.2, 1.0, 1e-5, 0, 1, 0, "miewid"), /* Wildbook's, on efficientnetv2_rw_m */
 };
-#undef REID__R
-#undef REID__E
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
 /* ResNet-50, -101 and -152: He et al., "Deep Residual Learning for Image Recognition", table 1. */
@@ -2862,10 +2859,8 @@ static int reid__add_instance(reid__plan *p, int x, int normed, const char *bloc
 /* ibn: 'a' or 'b' if this block has it, else 0. project: 1: a convolution is its shortcut. */
 static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, const char *block, int project,
                             char ibn) {
-    int shortcut = x;
-    if (project)
-        shortcut = reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
-                                  "downsample.1");
+    int shortcut = !project ? x : reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block,
+                                                 "downsample.0", "downsample.1");
     int y = reid__add_conv(p, REID__CONV, x, mid, 1, 1, REID__RELU, block, "conv1", ibn == 'a' ? "bn1.BN" : "bn1");
     if (ibn == 'a') reid__last_op(p)->bn_from = mid / 2, y = reid__add_instance(p, y, mid / 2, block, "bn1.IN");
     y = reid__add_conv(p, REID__CONV, y, mid, 3, stride, REID__RELU, block, "conv2", "bn2");
@@ -2990,20 +2985,19 @@ static int reid__fused_mbconv(reid__plan *p, int x, int out, const reid__stage *
 
 static void reid__expand_efficientnet(reid__plan *p) {
     double width = p->arch.width;
-    int stem = reid__efficientnets[p->arch.stages].stem, head = reid__efficientnets[p->arch.stages].head, i = 0;
+    int stem = reid__efficientnets[p->arch.stages].stem, head = reid__efficientnets[p->arch.stages].head, i = 1;
     char block[40];
     int x = reid__add_image(p, 3, 2);
     x = reid__add_conv(p, REID__CONV, x, reid__scale_channels(stem, width), 3, 2, REID__SILU, "features.0.", "0", "1");
-    for (const reid__stage *s = reid__efficientnets[p->arch.stages].stage; s->blocks; s++) {
+    for (const reid__stage *s = reid__efficientnets[p->arch.stages].stage; s->blocks; s++, i++) {
         int out = reid__scale_channels(s->out, width), blocks = (int)ceil(s->blocks * p->arch.depth);
-        i++;
         for (int k = 0; k < blocks; k++) {
             snprintf(block, sizeof block, "features.%d.%d.block.", i, k);
             if (s->fused) x = reid__fused_mbconv(p, x, out, s, k ? 1 : s->stride, block);
             else x = reid__mbconv(p, x, out, s->expand, s->kernel, k ? 1 : s->stride, block);
         }
     }
-    snprintf(block, sizeof block, "features.%d.", i + 1);
+    snprintf(block, sizeof block, "features.%d.", i);
     x = reid__add_conv(p, REID__CONV, x, reid__scale_channels(head, width), 1, 1, REID__SILU, block, "0", "1");
     reid__add_last_pool(p, x);
 }
@@ -3033,8 +3027,7 @@ static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const siz
         size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
         int free_here = at < best;
         for (int i = 0; free_here && i < id; i++) {
-            const reid__buffer *o = &buffers[i];
-            int together = b->first <= o->last && o->first <= b->last;
+            int together = b->first <= buffers[i].last && buffers[i].first <= b->last;
             if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
         }
         if (free_here) best = at;
@@ -3174,13 +3167,11 @@ static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0), p->late_floats = reid__assign_arena(p, 1);
     p->carried_floats = p->weight_floats = 0;
-    for (int i = 0; i < p->buffer_count; i++) {
-        const reid__buffer *b = &p->buffers[i];
+    for (const reid__buffer *b = p->buffers; b < p->buffers + p->buffer_count; b++) {
         size_t end = b->offset + reid__whole_vectors(b->floats);
         if (b->late && b->first < p->split && end > p->carried_floats) p->carried_floats = end;
     }
-    for (int i = 0; i < p->op_count; i++) {
-        reid__op *op = &p->ops[i];
+    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
         reid__needed_tensor wants[REID__MAX_NEEDED];
         if (reid__needed_tensors(op, wants) == 0) continue;
@@ -3240,8 +3231,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
 static void reid__plan_narrow(reid__plan *p, reid__element element) {
     int stem = reid__is_stem(p, &p->ops[0]);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / reid__per_word(element);
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
         if (reads || op->kind == REID__NONLOCAL) p->buffers[op->in].bytes = 4;
         if (op->kind == REID__NONLOCAL) p->buffers[op->key].bytes = p->buffers[op->value].bytes = 4;
@@ -3252,12 +3242,11 @@ static void reid__plan_narrow(reid__plan *p, reid__element element) {
     if (stem) p->buffers[p->ops[0].in].bytes = 2;
     if (stem) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].floats /= 4 / (size_t)p->buffers[i].bytes;
-    for (int i = 0; i < p->op_count; i++) {
-        reid__op *op = &p->ops[i];
+    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         reid__buffer *out = &p->buffers[op->out];
         int narrow = op->kind == REID__CONV && p->buffers[op->in].bytes < 4;
         op->element = narrow ? element : REID__ELEMENT_FP32, op->winograd = 0;
-        if (stem && i == 0 && element == REID__ELEMENT_INT8) op->element = REID__ELEMENT_INT16;
+        if (stem && op == p->ops && element == REID__ELEMENT_INT8) op->element = REID__ELEMENT_INT16;
         out->is_signed = out->bytes == 1 && op->act == REID__LINEAR_ACT && narrow;
     }
     reid__assign_offsets(p);
@@ -3322,11 +3311,9 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 #define REID__PAUSE() sched_yield()
 #endif
 
-typedef struct reid__team reid__team;
+typedef struct reid__member { struct reid__team *team; int index; pthread_t thread; } reid__member;
 
-typedef struct reid__member { reid__team *team; int index; pthread_t thread; } reid__member;
-
-struct reid__team {
+typedef struct reid__team {
     int size;                /* threads, including the caller */
     int started;             /* our own threads: size - 1, or 0 with a caller's pool */
     reid__member *members;   /* [size] */
@@ -3340,7 +3327,7 @@ struct reid__team {
     int count;
     unsigned generation;     /* incremented for every job */
     int pending;             /* members that have not finished the job */
-};
+} reid__team;
 
 static void reid__team_share(reid__team *team, int index) {
     for (int i = index; i < team->count; i += team->size) team->fn(team->task, i);
@@ -3494,7 +3481,8 @@ typedef struct reid__tile {
     const void *residual;      /* NULL, or the first pixel's values that are added before the activation */
     ptrdiff_t residual_stride; /* bytes from pixel to pixel */
     float residual_scale;      /* INT8: steps of the output per step of the residual */
-    int is_signed, residual_signed; /* INT8: these bytes are -128 ... 127 instead of 0 ... 255 */
+    int is_signed;             /* INT8: outputs are -128 ... 127 instead of 0 ... 255 */
+    int added;                 /* INT8: 0: no residual; 1: of bytes 0 ... 255; 2: of -128 ... 127 */
     reid__act act;             /* the activation */
     int wide;                  /* 1: the output is FP32, also of bf16 */
 
@@ -3596,6 +3584,7 @@ static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *
 #define REID__JOIN2(a, b) a##_##b
 #define REID__JOIN(a, b) REID__JOIN2(a, b)
 #define REID__F(name) REID__JOIN(reid__##name, REID__PASS)
+#define REID__ISA(name) REID__JOIN(reid__##name, REID__BASE)
 #define REID__INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
@@ -3628,16 +3617,15 @@ static inline int reid__group(const void *p) {
 /* INT8: the number stored in a byte. */
 static inline float reid__from_byte(uint8_t byte, int is_signed) { return is_signed ? (int8_t)byte : byte; }
 
-/* The inner product of four bytes 0 ... 255 and four bytes -128 ... 127. */
-static inline int32_t reid__dot4(int32_t a, int32_t b) {
-    int32_t sum = 0;
+/* Adds the inner product of four bytes 0 ... 255 and four bytes -128 ... 127. */
+static inline int32_t reid__dot_scalar_int8(int32_t a, int32_t b, int32_t sum) {
     for (int i = 0; i < 32; i += 8) sum += (int32_t)((uint32_t)a >> i & 255) * (int8_t)((uint32_t)b >> i & 255);
     return sum;
 }
 
-/* The inner product of two pairs of INT16. */
-static inline int32_t reid__dot2(int32_t a, int32_t b) {
-    return (int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16);
+/* Adds the inner product of two pairs of INT16. */
+static inline int32_t reid__dot_int16_scalar_int8(int32_t a, int32_t b, int32_t sum) {
+    return sum + ((int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16));
 }
 
 /* Added to a number of -2^22 ... 2^22 it leaves the number, rounded to nearest even, in the low bits of the float. */
@@ -3665,23 +3653,24 @@ static uint16_t reid__to_half(float x) {
        REID__V, REID__I      all       a vector of floats, and of int32_t
        REID__AS_INT, AS_FLOAT  all     the bits of one as the other
        REID__W               all       floats in a vector; 4 is NEON
-       REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
-       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
-                                       with weights transformed beforehand
        REID__UNROLL          all       the pragma before loops that must be unrolled (REID__EACH), or nothing
-       REID__IN_REGISTER     all       keeps a vector in a register
-       REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
-       REID__HALVES          all       a vector of floats from half precision
-       REID__LOOKUP          all       numbers of a table of 8, repeated for vectors of 16, by the low bits of integers
-       REID__ILOAD, ISTORE, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
-                             vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
-       REID__FROM_BF16       bf16      loads a vector of activations
-       REID__PUT             narrow    stores a vector of activations
-       REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too); adds its products with words
-       REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
-       REID__QUOTIENT        bf16      a / b
-       REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; DOT for tiles
+       REID__INPUT           narrow    a word of inputs in every lane (NEON too)
+       REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; `dot` for tiles
+      REID__ISA calls those of an instruction set, whose names end in REID__BASE, and which stay defined:
+       mr, rows              all       most rows of a tile, and X(1) ... X(mr)
+       point_vectors         all       vectors of output channels in a step of Winograd's product; 1: for few registers,
+                                       with weights transformed beforehand
+       in_register           all       keeps a vector in a register
+       clamp                 all       x clamped to -limit and limit; a NaN stays a NaN
+       halves                all       a vector of floats from half precision
+       lookup                all       numbers of a table of 8, repeated for vectors of 16, by the low bits of integers
+       iload, istore, octets, iblocks, irepeat, ispread, round
+                             vectors   integer loads, stores and shuffles, most of them for resizing
+      REID__F calls those of a pass:
+       put                   narrow    stores a vector of activations
+       dot, dot_int16        narrow    adds products of a word of inputs, or of two INT16 of INT8, with words
+       fp32_tile             INT8      computes FP32 tiles
       Intrinsics other than + - * and / have the same names after each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
@@ -3712,16 +3701,16 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__V float
 #define REID__I int32_t
 #define REID__W 1
-#define REID__MR 2
-#define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
-#define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
+#define reid__mr_scalar 2
+#define reid__rows_scalar(X) X(1) X(2) /* 1 ... mr */
+#define reid__point_vectors_scalar 16 /* of output channels in winograd_three */
 #define REID__UNROLL
-#define REID__IN_REGISTER(v)
+#define reid__in_register_scalar(v)
 #define REID__AS_INT(x) ((int32_t)reid__bits(x))
 #define REID__AS_FLOAT(i) reid__float((uint32_t)(i))
-#define REID__LOOKUP(table, i) ((int32_t)(table)[(i) & 7])
-#define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
-#define REID__HALVES(p) reid__half(*(p))
+#define reid__lookup_scalar(table, i) ((int32_t)(table)[(i) & 7])
+#define reid__clamp_scalar(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
+#define reid__halves_scalar(p) reid__half(*(p))
 #include REID_SELF
 
 /* INT8. Its FP32 arithmetic uses fused multiply-adds, so that all instruction sets give the same bits. */
@@ -3730,11 +3719,9 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
-#define REID__ILOAD(p) reid__group(p)
-#define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
-#define REID__DOT_INT16(a, b, c) ((c) + reid__dot2(a, b))
-#define REID__OCTETS(p) (*(p))
-#define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
+#define reid__iload_scalar(p) reid__group(p)
+#define reid__octets_scalar(p) (*(p))
+#define reid__put_scalar_int8(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
@@ -3768,33 +3755,33 @@ static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 
 #define REID__V __m256
 #define REID__I __m256i
 #define REID__W 8
-#define REID__MR 6
-#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__POINT_VECTORS 1
+#define reid__mr_avx2 6
+#define reid__rows_avx2(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define reid__point_vectors_avx2 1
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) /* none of the 16 registers is left */
-#define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
-#define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define REID__LOOKUP(table, i) _mm256_permutevar8x32_epi32(REID__ILOAD(table), i) /* by the low 3 bits of i */
-#define REID__OCTETS(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#define reid__in_register_avx2(v) /* none of the 16 registers is left */
+#define reid__clamp_avx2(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
+#define reid__iload_avx2(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define reid__istore_avx2(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define reid__lookup_avx2(table, i) _mm256_permutevar8x32_epi32(reid__iload_avx2(table), i) /* by the low 3 bits */
+#define reid__octets_avx2(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 /* Loads blocks of 16 bytes from two places; repeats one block; spreads one number over each block. */
-#define REID__IBLOCKS(from, at)                                                                                        \
+#define reid__iblocks_avx2(from, at)                                                                                   \
     _mm256_inserti128_si256(_mm256_castsi128_si256(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1)
-#define REID__IREPEAT(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
-#define REID__ISPREAD(p)                                                                                               \
+#define reid__irepeat_avx2(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
+#define reid__ispread_avx2(p)                                                                                          \
     _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)(p))),           \
                                 _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1))
 /* Packing saturates to 16 bits, which changes nothing, then to 0 ... 255. It works on halves of 128 bits. */
-#define REID__ROUND(line, sums)                                                                                        \
+#define reid__round_avx2(line, sums)                                                                                   \
     do {                                                                                                               \
-        __m256i low = _mm256_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS);                                            \
-        __m256i high = _mm256_srai_epi32(REID__ILOAD((sums) + 8), REID__TAP_BITS);                                     \
+        __m256i low = _mm256_srai_epi32(reid__iload_avx2(sums), REID__TAP_BITS);                                       \
+        __m256i high = _mm256_srai_epi32(reid__iload_avx2((sums) + 8), REID__TAP_BITS);                                \
         __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);                                  \
         __m128i packed = _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));            \
         _mm_storeu_si128((__m128i *)(void *)(line), packed);                                                           \
     } while (0)
-#define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define reid__halves_avx2(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
 #include REID_SELF
 
@@ -3802,12 +3789,13 @@ REID__TARGET("avx2,fma,f16c")
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
 #define REID__INT8
-#define REID__DOT(a, b, c)                                                                                             \
+#define reid__fp32_tile_avx2_int8 reid__product_avx2
+#define reid__dot_avx2_int8(a, b, c)                                                                                   \
     _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
                                                            _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
                      _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
-#define REID__DOT_INT16(a, b, c) _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
-#define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
+#define reid__dot_int16_avx2_int8(a, b, c) _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
+#define reid__put_avx2_int8(p, v) /* the low byte of each, of both halves to the front, side by side */                \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
             _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                                          \
@@ -3827,29 +3815,29 @@ REID__TARGET_END
 #define REID__V __m512
 #define REID__I __m512i
 #define REID__W 16
-#define REID__MR 12
-#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
-#define REID__POINT_VECTORS 2
+#define reid__mr_avx512 12
+#define reid__rows_avx512(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define reid__point_vectors_avx512 2
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
-#define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
-#define REID__ILOAD(p) _mm512_loadu_si512(p)
-#define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
-#define REID__LOOKUP(table, i) _mm512_permutexvar_epi32(i, REID__ILOAD(table)) /* by the low 4 bits of i */
-#define REID__OCTETS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
-#define REID__IBLOCKS(from, at)                                                                                        \
+#define reid__in_register_avx512(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
+#define reid__clamp_avx512(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
+#define reid__iload_avx512(p) _mm512_loadu_si512(p)
+#define reid__istore_avx512(p, v) _mm512_storeu_si512(p, v)
+#define reid__lookup_avx512(table, i) _mm512_permutexvar_epi32(i, reid__iload_avx512(table)) /* by the low 4 bits */
+#define reid__octets_avx512(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define reid__iblocks_avx512(from, at)                                                                                 \
     _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
         _mm512_inserti32x4(_mm512_castsi128_si512(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1), \
         REID__ILOAD4((from)[2] + (at)), 2), REID__ILOAD4((from)[3] + (at)), 3)
-#define REID__IREPEAT(p) _mm512_broadcast_i32x4(REID__ILOAD4(p))
-#define REID__ISPREAD(p)                                                                                               \
+#define reid__irepeat_avx512(p) _mm512_broadcast_i32x4(REID__ILOAD4(p))
+#define reid__ispread_avx512(p)                                                                                        \
     _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),                        \
                              _mm512_castsi128_si512(REID__ILOAD4(p)))
-#define REID__ROUND(line, sums)                                                                                        \
+#define reid__round_avx512(line, sums)                                                                                 \
     _mm_storeu_si128((__m128i *)(void *)(line),                                                                        \
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
-                         _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
-#define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+                         _mm512_srai_epi32(reid__iload_avx512(sums), REID__TAP_BITS), _mm512_setzero_si512())))
+#define reid__halves_avx512(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
 REID__TARGET_END
@@ -3860,31 +3848,29 @@ REID__TARGET_END
 #define REID__BF16
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
 #define REID__FROM_BF16(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
+#define reid__put_avx512_bf16(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
-#define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define reid__dot_avx512_bf16(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define REID__AMX amx_bf16
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
-#define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
 #include REID_SELF
 REID__TARGET_END
 
 #define REID__PASS avx512_vnni
 #define REID__INT8
-#define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
-#define REID__DOT_INT16(a, b, c) reid__dot_int16(a, b, c)
-#define REID__PUT(p, v)                                                                                                \
+#define reid__fp32_tile_avx512_vnni reid__product_avx512
+#define reid__put_avx512_vnni(p, v)                                                                                    \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
 #define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 /* In place of _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, for which gcc copies every sum in and out. */
-REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
+REID__INLINE __m512i reid__dot_avx512_vnni(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
-REID__INLINE __m512i reid__dot_int16(__m512i a, __m512i b, __m512i c) {
+REID__INLINE __m512i reid__dot_int16_avx512_vnni(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpwssd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
@@ -3929,7 +3915,7 @@ REID__INLINE float32x4_t reid__neon_input(const float *p) {
     return vdupq_n_f32(x);
 }
 /* Words of a table of 8, selected by the low 3 bits of i: looks up their bytes in two registers. */
-REID__INLINE int32x4_t reid__neon_lookup(const uint32_t *table, int32x4_t i) {
+REID__INLINE int32x4_t reid__lookup_neon(const uint32_t *table, int32x4_t i) {
     uint8x16x2_t both = {{vreinterpretq_u8_u32(vld1q_u32(table)), vreinterpretq_u8_u32(vld1q_u32(table + 4))}};
     int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), vandq_s32(i, vdupq_n_s32(7)), vdupq_n_s32(0x04040404));
     return vreinterpretq_s32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(at)));
@@ -3946,24 +3932,23 @@ REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
 #define REID__V float32x4_t
 #define REID__I int32x4_t
 #define REID__W 4
-#define REID__MR 6
-#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__POINT_VECTORS 2
+#define reid__mr_neon 6
+#define reid__rows_neon(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define reid__point_vectors_neon 2
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) __asm__("" : "+w"(v))
+#define reid__in_register_neon(v) __asm__("" : "+w"(v))
 #define REID__INPUT(p) reid__neon_input(p)
-#define REID__CLAMP(x, limit) vminq_f32(limit, vmaxq_f32(vnegq_f32(limit), x))
-#define REID__ILOAD(p) vld1q_s32((const int32_t *)(const void *)(p))
-#define REID__ISTORE(p, v) vst1q_s32(p, v)
-#define REID__LOOKUP(table, i) reid__neon_lookup(table, i)
-#define REID__OCTETS(p) reid__group(p)
-#define REID__IBLOCKS(from, at) REID__ILOAD((from)[0] + (at))
-#define REID__IREPEAT(p) REID__ILOAD(p)
-#define REID__ISPREAD(p) vdupq_n_s32(reid__group(p))
-#define REID__ROUND(line, sums)                                                                                        \
+#define reid__clamp_neon(x, limit) vminq_f32(limit, vmaxq_f32(vnegq_f32(limit), x))
+#define reid__iload_neon(p) vld1q_s32((const int32_t *)(const void *)(p))
+#define reid__istore_neon(p, v) vst1q_s32(p, v)
+#define reid__octets_neon(p) reid__group(p)
+#define reid__iblocks_neon(from, at) reid__iload_neon((from)[0] + (at))
+#define reid__irepeat_neon(p) reid__iload_neon(p)
+#define reid__ispread_neon(p) vdupq_n_s32(reid__group(p))
+#define reid__round_neon(line, sums)                                                                                   \
     vst1q_u8(line, vcombine_u8(vqmovun_s16(reid__neon_round(sums)), vqmovun_s16(reid__neon_round((sums) + 8))))
 #define REID__TRIPLES(to, from) vst1q_u8(to, vqtbl1q_u8(vld1q_u8(from), vld1q_u8(reid__three_of_four)))
-#define REID__HALVES(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
+#define reid__halves_neon(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
 #include REID_SELF
 #endif
 
@@ -4312,8 +4297,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, floa
 /* Floats of `rows` and channels of `vectors` that a loader needs for this plan. */
 static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t *channels) {
     *rows = *channels = 0;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         size_t taps = (size_t)op->kh * (size_t)op->kw, oc = (size_t)op->oc, need = 0;
         if (op->kind == REID__CONV || op->kind == REID__LINEAR)
             need = (size_t)reid__min(nr, op->oc) * taps * (size_t)op->ic;
@@ -4693,7 +4677,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
         if (residual) {
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
-            t.residual_signed = residual->is_signed;
+            t.added = residual->is_signed ? 2 : 1;
             if (op->element == REID__ELEMENT_INT8) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
         size_t bytes = reid__panel_weights(j, panel, &t);
@@ -5032,8 +5016,8 @@ static void reid__run_batch(reid__job *j) {
 /* INT8: an image exceeds the ranges if more of its outputs than this saturate, over one or two passes: see INT8. */
 static double reid__most_clipped(const reid__plan *p, int passes) {
     double values = 0;
-    for (int i = 0; i < p->op_count; i++)
-        if (reid__counts_clipped(p, &p->ops[i])) values += (double)p->ops[i].oh * p->ops[i].ow * p->ops[i].oc;
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++)
+        if (reid__counts_clipped(p, op)) values += (double)op->oh * op->ow * op->oc;
     return REID__CLIPPED * values * passes;
 }
 
@@ -5081,18 +5065,12 @@ static reid__tile_origin reid__tile_origin_of(const reid__op *op, ptrdiff_t tile
     return s;
 }
 
-static void reid__tile_origin_next(const reid__op *op, reid__tile_origin *s) {
-    s->x += 4;
-    if (s->x >= op->ow) s->x = 0, s->y += 4;
-    if (s->y >= op->oh) s->y = 0, s->image++;
-}
-
 /* Transforms the inputs of `count` tiles: groups of REID__TILES, with all points of a group, three by three. */
 static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c;
-    reid__tile_origin s = reid__tile_origin_of(op, first);
-    for (int r = 0; r < count; r++, reid__tile_origin_next(op, &s)) {
+    for (int r = 0; r < count; r++) {
+        reid__tile_origin s = reid__tile_origin_of(op, first + r);
         const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
         for (int p = 0; p < REID__POINTS; p++) {
             int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
@@ -5142,8 +5120,8 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
     int column = panel * k->nr;
     ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
     reid__winograd_products(j, count, inputs, column, products);
-    reid__tile_origin s = reid__tile_origin_of(op, first);
-    for (int r = 0; r < count; r++, reid__tile_origin_next(op, &s)) {
+    for (int r = 0; r < count; r++) {
+        reid__tile_origin s = reid__tile_origin_of(op, first + r);
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
         k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * k->nr, j->net->weights + op->bias + column, out, row,
                         pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
@@ -5332,7 +5310,7 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__NV (REID__W == 16 ? 2 : 16 / REID__W) /* vectors in a row of a panel */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
-#define REID__MAKES (REID__POINT_VECTORS == 1)
+#define REID__MAKES (REID__ISA(point_vectors) == 1)
 
 /* What depends on the type of a pass. */
 #if defined(REID__INT8)
@@ -5341,9 +5319,6 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__PICK(fp32, bf16, int8) bf16
 #else
 #define REID__PICK(fp32, bf16, int8) fp32
-#define REID__PUT(p, v) REID__STORE(p, v)
-#define REID__DOT(a, b, c) REID__FMA(a, b, c)
-#define REID__QUOTIENT(a, b) ((a) / (b))
 #endif
 #define REID__ELEMENT REID__PICK(REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8)
 #define REID__T REID__PICK(float, uint16_t, uint8_t) /* an activation in memory */
@@ -5351,10 +5326,12 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__STEP REID__PICK(1, 2, 4) /* inputs of a pixel that one multiply-add of tile takes */
 #define REID__SUM REID__PICK(REID__V, REID__V, REID__I) /* the sums of a tile */
 #define REID__START(p) REID__PICK(REID__LOAD(p), REID__LOAD(p), REID__OF(set1_epi32)(0))
-#define REID__ADD(a, b, c) REID__PICK(, , int16 ? REID__DOT_INT16(a, b, c) :) REID__DOT(a, b, c)
+#define REID__PUT(p, v) REID__PICK(REID__STORE, REID__F(put), REID__F(put))(p, v)
+#define REID__ADD(a, b, c)                                                                                             \
+    REID__PICK(REID__FMA, REID__F(dot), int16 ? REID__F(dot_int16)(a, b, c) : REID__F(dot))(a, b, c)
 #define REID__OWN(name) REID__PICK(REID__F(name), REID__F(name), NULL) /* functions that INT8's networks do not need */
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
+#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__ISA(octets)(p)))
 #ifndef REID__INPUT
 #define REID__INPUT(p) REID__PICK(REID__SET1(*(p)), , REID__OF(set1_epi32)(reid__group(p)))
 #endif
@@ -5365,7 +5342,7 @@ static void reid__depthwise_grid(reid__job *j) {
 REID__INLINE REID__V REID__F(exp2)(REID__V x, REID__V factor) {
     const REID__V magic = REID__SET1(1572864.0f), t = REID__FMA(x, factor, magic), minus_n = magic - t;
     const REID__I n = REID__AS_INT(t);
-    const REID__I bits = REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, n), REID__OF(slli_epi32)(n, 20));
+    const REID__I bits = REID__OF(add_epi32)(REID__ISA(lookup)(reid__eighths, n), REID__OF(slli_epi32)(n, 20));
     const REID__V whole = REID__AS_FLOAT(bits), f = REID__FMA(x, factor, minus_n);
     REID__V p = REID__SET1(5.54962218e-2f);
     p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
@@ -5395,23 +5372,22 @@ REID__INLINE REID__V REID__F(power)(REID__V x, float p) {
 }
 
 #ifdef REID__INT8
-/* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: 0: none; 1: bytes; 2: signed. */
+/* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: of the tile. */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
-    if (added == 2) v = REID__FMA(REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(residual))), residual_scale, v);
+    if (added == 2)
+        v = REID__FMA(REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__ISA(octets)(residual))), residual_scale, v);
     v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to the range of a byte */
     REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
-
-/* `added` for emit. */
-REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
 /* a / (1 + e^-x): sigmoid if a = 1, SiLU if a = x, off by 1.2e-7 max(1, |x|). Past 87 the sum is 1 or the result 0. */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
-    x = REID__CLAMP(x, REID__SET1(87.0f));
-    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f)));
+    x = REID__ISA(clamp)(x, REID__SET1(87.0f));
+    const REID__V sum = REID__SET1(1.0f) + REID__F(exp2)(x, REID__SET1(-1.44269504f));
+    return REID__PICK(a / sum, a * _mm512_rcp14_ps(sum), ); /* bf16: to 2^-14, as a division takes twice as long */
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -5435,7 +5411,7 @@ REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__
 REID__INLINE void REID__F(emit_two)(const reid__tile *t, ptrdiff_t r, REID__V v, REID__V w) {
 #ifdef REID__BF16
     void *out = (char *)t->out + r * t->out_stride;
-    if (!t->wide) REID__ISTORE(out, (REID__I)_mm512_cvtne2ps_pbh(w, v));
+    if (!t->wide) REID__ISA(istore)(out, (REID__I)_mm512_cvtne2ps_pbh(w, v));
     else REID__STORE((float *)out, v), REID__STORE((float *)out + REID__W, w);
 #else
     REID__F(emit)(t, r, 0, v), REID__F(emit)(t, r, REID__W, w);
@@ -5458,7 +5434,7 @@ REID__INLINE void REID__F(step)(REID__SUM (*acc)[REID__NV], const REID__T *const
                                 const int mr, const int nv, const int int16) {
     REID__SUM w[REID__NV];
     (void)int16;
-    REID__EACH(j, nv) w[j] = REID__PICK(REID__LOAD, REID__LOAD, REID__ILOAD)(b + j * REID__W);
+    REID__EACH(j, nv) w[j] = REID__PICK(REID__LOAD, REID__LOAD, REID__ISA(iload))(b + j * REID__W);
     REID__EACH(r, mr) {
         REID__SUM x = REID__INPUT(a[r] + k);
         REID__EACH(j, nv) acc[r][j] = REID__ADD(x, w[j], acc[r][j]);
@@ -5470,7 +5446,7 @@ REID__INLINE void REID__F(step)(REID__SUM (*acc)[REID__NV], const REID__T *const
    These steps are written out, because a loop of their own would reload the rows' addresses at each of its starts. In
    bf16 a step takes two inputs, in INT8 four, and the padding of their run is skipped. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv, const int int16) {
-    REID__SUM acc[REID__MR][REID__NV];
+    REID__SUM acc[REID__ISA(mr)][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
     const uintptr_t pace = (uintptr_t)(REID__FETCH * nv * REID__W) * sizeof *b / (uintptr_t)t->fetch_divisor;
@@ -5478,7 +5454,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
     REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
-        const REID__T *a[REID__MR];
+        const REID__T *a[REID__ISA(mr)];
         ptrdiff_t k = 0;
         REID__EACH(r, mr) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (; kc - k >= REID__FETCH * REID__STEP; k += REID__FETCH * REID__STEP, b += REID__FETCH * nv * REID__W) {
@@ -5491,7 +5467,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
         for (; k < kc; k += REID__STEP, b += nv * REID__W) REID__F(step)(acc, a, k, b, mr, nv, int16);
     }
 #ifdef REID__INT8
-    const int added = REID__F(added)(t), is_signed = t->is_signed;
+    const int added = t->added, is_signed = t->is_signed;
     REID__EACH(r, mr) REID__EACH(j, nv) {
         const int at = j * REID__W;
         const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
@@ -5536,11 +5512,11 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
             REID__EACH(i, inputs) {
                 x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
-                REID__IN_REGISTER(x[i]);
+                REID__ISA(in_register)(x[i]);
             }
             REID__UNROLL for (int kx = first; kx < k; kx += stride) {
                 REID__V w = REID__LOAD(weight + kx * c + v * REID__W);
-                REID__IN_REGISTER(w);
+                REID__ISA(in_register)(w);
                 REID__EACH(i, count) acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
             }
         }
@@ -5553,7 +5529,6 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
         }
 }
 
-/* Computes one output row of nv channel vectors. */
 REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
                                          const float *weight, const float *bias, REID__T *out, float *sums,
                                          const int nv, const int k, const int stride) {
@@ -5587,7 +5562,6 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
     else if (op->kw == 3) REID__ROW(3, 2);
     else if (op->stride == 1) REID__ROW(5, 1);
     else REID__ROW(5, 2);
-#undef REID__ROW
 }
 
 /* Multiplies one pixel by its image's squeeze-excite factors. */
@@ -5780,14 +5754,14 @@ static void REID__F(winograd_filters)(const float *filters, int ic, float *out) 
 
 /* Computes the products of `rows` tiles and nv vectors of channels in three points; makes weights in registers. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int last) {
-    REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
+    REID__V sum[3][REID__TILES][REID__ISA(point_vectors)];
     const float *in = t->in, *w = t->weights + at;
-    const int nv = REID__POINT_VECTORS, width = REID__PANEL, lines = t->lines;
+    const int nv = REID__ISA(point_vectors), width = REID__PANEL, lines = t->lines;
     uintptr_t ahead = t->ahead;
     REID__EACH(p, 3) REID__EACH(r, REID__TILES) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
-            REID__V u[REID__POINT_VECTORS][6];
+            REID__V u[REID__ISA(point_vectors)][6];
             for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
             REID__EACH(j, nv) {
                 REID__V g[3];
@@ -5897,17 +5871,17 @@ static void REID__F(winograd_out)(const float *in, const float *bias, float *out
 }
 
 #if REID__W > 1
-/* reid__add_line and reid__round_line; lanes is a multiple of REID__LANES. */
+/* lanes is a multiple of REID__LANES. */
 static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
     const REID__I t = REID__OF(set1_epi32)(tap);
     for (int i = 0; i < lanes; i += REID__W) {
-        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__OCTETS(line + i)), t);
-        REID__ISTORE(sums + i, REID__OF(add_epi32)(REID__ILOAD(sums + i), product));
+        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__ISA(octets)(line + i)), t);
+        REID__ISA(istore)(sums + i, REID__OF(add_epi32)(REID__ISA(iload)(sums + i), product));
     }
 }
 
 static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
-    for (int i = 0; i < lanes; i += REID__LANES) REID__ROUND(line + i, sums + i);
+    for (int i = 0; i < lanes; i += REID__LANES) REID__ISA(round)(line + i, sums + i);
 }
 
 /* reid__lines.columns: four columns at a time, each in 16 bytes of a vector. Of four source pixels a shuffle picks two
@@ -5919,7 +5893,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
     uint8_t rounded[REID__LANES];
     REID__I picks[REID__LOADED / 2];
     int i = 0;
-    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__IREPEAT(x->picks[t]);
+    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__ISA(irepeat)(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
         const reid__window *w = &x->windows[i];
         if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
@@ -5929,16 +5903,17 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__I low = REID__OF(set1_epi32)(REID__HALF), high = REID__OF(set1_epi32)(0);
             REID__EACH(j, REID__W / 4) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
             for (int t = 0; t < w->most * bytes; t += REID__LOADED * bytes) {
-                const REID__I pixels = REID__IBLOCKS(from, t);
+                const REID__I pixels = REID__ISA(iblocks)(from, t);
                 REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
                     const REID__I pairs = REID__OF(shuffle_epi8)(pixels, picks[j]);
-                    low = REID__OF(add_epi32)(low, REID__OF(madd_epi16)(pairs, REID__ISPREAD(taps)));
-                    high = REID__OF(add_epi32)(high, REID__OF(madd_epi16)(pairs, REID__ISPREAD(taps + REID__HIGH_AT)));
+                    low = REID__OF(add_epi32)(low, REID__OF(madd_epi16)(pairs, REID__ISA(ispread)(taps)));
+                    const REID__I high_taps = REID__ISA(ispread)(taps + REID__HIGH_AT);
+                    high = REID__OF(add_epi32)(high, REID__OF(madd_epi16)(pairs, high_taps));
                 }
             }
-            REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
+            REID__ISA(istore)(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
-        REID__ROUND(rounded, sums);
+        REID__ISA(round)(rounded, sums);
         REID__TRIPLES(out, rounded);
     }
     return i;
@@ -5950,8 +5925,6 @@ static int REID__F(columns)(const reid__axis *x, const uint8_t *row, ptrdiff_t r
                         : REID__F(columns_of)(x, row, readable, out, 4);
 }
 #else
-#define reid__add_line_scalar reid__add_line
-#define reid__round_line_scalar reid__round_line
 #define reid__columns_scalar NULL
 #endif
 
@@ -5960,7 +5933,7 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     size_t i = 0;
     for (; i + REID__W <= count; i += REID__W) {
         if (i % 32 == 0) __builtin_prefetch(in + i + REID__DOTS_AHEAD, 0, 3);
-        REID__STORE(out + i, REID__HALVES(in + i));
+        REID__STORE(out + i, REID__ISA(halves)(in + i));
     }
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
@@ -6024,7 +5997,7 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
         else REID__F(tile)(t, rows, REID__NV, int16);                                                                  \
     }
 #define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
-REID__ROWS(REID__DEFINE_TILE)
+REID__ISA(rows)(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
@@ -6033,7 +6006,7 @@ REID__ROWS(REID__DEFINE_TILE)
             REID__F(winograd_made)(t, rows);                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int at = 0; at < REID__PANEL; at += REID__POINT_VECTORS * REID__W) {                                      \
+        for (int at = 0; at < REID__PANEL; at += REID__ISA(point_vectors) * REID__W) {                                 \
             if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
             else REID__F(winograd_three)(t, at, rows, 0);                                                              \
         }                                                                                                              \
@@ -6048,7 +6021,7 @@ REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_PO
         functions[rows - 1](t);                                                                                        \
     }
 #define REID__TILE_NAME(rows) REID__F(tile_##rows),
-REID__DISPATCH(product, reid__tile, REID__ROWS(REID__TILE_NAME))
+REID__DISPATCH(product, reid__tile, REID__ISA(rows)(REID__TILE_NAME))
 #if REID__STEP == 1
 REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3),
                REID__F(winograd_4))
@@ -6056,13 +6029,12 @@ REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(wino
 
 #ifdef REID__INT8
 #define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
-REID__ROWS(REID__DEFINE_INT16)
+REID__ISA(rows)(REID__DEFINE_INT16)
 #define REID__INT16_NAME(rows) REID__F(int16_##rows),
-REID__DISPATCH(int16_product, reid__tile, REID__ROWS(REID__INT16_NAME))
+REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
-/* Stores FP32 as bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
@@ -6071,14 +6043,13 @@ static void REID__F(store)(const float *in, void *out, int count) {
     }
 }
 #elif defined(REID__INT8)
-/* Stores whole numbers in FP32 as INT16. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
 
 #if REID__W == 1
 /* An FP32 tile with fused multiply-adds, as the vectors have. */
-static void reid__product_fused(const reid__tile *t, int rows) {
+static void REID__F(fp32_tile)(const reid__tile *t, int rows) {
     for (int r = 0; r < rows; r++)
         for (int n = 0; n < REID__NV; n++) {
             const float *b = t->b + n;
@@ -6091,11 +6062,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
                 t->act == REID__RELU ? REID__MAX(0.0f, sum) : sum;
         }
 }
-#define REID__FP32_PRODUCT reid__product_fused
 #endif
-#endif
-#ifndef REID__FP32_PRODUCT
-#define REID__FP32_PRODUCT REID__SHARED(product)
 #endif
 
 #ifdef REID__AMX
@@ -6139,7 +6106,7 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
             __builtin_prefetch((const char *)t->residual + t->next_out + pixel * t->next_piece, 0, 2);
         REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
         if (residual && full) {
-            const REID__I line = REID__ILOAD((const char *)t->residual + pixel * t->residual_stride);
+            const REID__I line = REID__ISA(iload)((const char *)t->residual + pixel * t->residual_stride);
             v += REID__WIDENED(_mm512_castsi512_si256(line));
             w += REID__WIDENED(_mm512_extracti64x4_epi64(line, 1));
         } else if (residual) {
@@ -6174,18 +6141,17 @@ REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, 
     for (int i = 0; i < rows; i++, sums += 32, out += stride, from += added ? from_stride : 0) {
         __builtin_prefetch(later + i * piece, 1, 2);
         if (added) __builtin_prefetch(from_later + i * piece, 0, 2);
-        REID__F(emit)(REID__FLOATS(REID__ILOAD(sums)), scale, bias, from, residual_scale, added, is_signed, out);
+        REID__F(emit)(REID__FLOATS(REID__ISA(iload)(sums)), scale, bias, from, residual_scale, added, is_signed, out);
         if (full)
-            REID__F(emit)(REID__FLOATS(REID__ILOAD(sums + 16)), scale2, bias2, added ? from + 16 : NULL, residual_scale,
-                          added, is_signed, out + 16);
+            REID__F(emit)(REID__FLOATS(REID__ISA(iload)(sums + 16)), scale2, bias2, added ? from + 16 : NULL,
+                          residual_scale, added, is_signed, out + 16);
     }
 }
 
 REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrdiff_t pixel, int rows) {
     const int32_t *sums = (const int32_t *)all;
-    const int added = REID__F(added)(t);
-    if (added == 1) REID__F(amx_pixels)(t, sums, pixel, rows, 1, 0);
-    else if (added == 2) REID__F(amx_pixels)(t, sums, pixel, rows, 2, 0);
+    if (t->added == 1) REID__F(amx_pixels)(t, sums, pixel, rows, 1, 0);
+    else if (t->added == 2) REID__F(amx_pixels)(t, sums, pixel, rows, 2, 0);
     else if (t->is_signed) REID__F(amx_pixels)(t, sums, pixel, rows, 0, 1);
     else REID__F(amx_pixels)(t, sums, pixel, rows, 0, 0);
 }
@@ -6245,27 +6211,26 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
-#define REID__SHARED(name) REID__JOIN(reid__##name, REID__BASE)
 /* The table of a pass; the last arguments are `narrow`. Functions of FP32 alone are shared with the FP32 pass. */
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
-        /* int16 */ {REID__MR, REID__PICK(NULL, NULL, REID__F(int16_product)), NULL, NULL},                            \
+        /* fp32 */ {REID__ISA(mr), REID__PICK(REID__ISA(product), REID__ISA(product), REID__F(fp32_tile)), NULL, NULL},\
+        /* int16 */ {REID__ISA(mr), REID__PICK(NULL, NULL, REID__F(int16_product)), NULL, NULL},                       \
         /* narrow */ {__VA_ARGS__}, REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool),     \
-        REID__OWN(instance), REID__SHARED(nonlocal), REID__SHARED(squeeze), REID__OWN(scale),                          \
-        REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),                           \
-        REID__MAKES ? REID__SHARED(winograd_make) : NULL, REID__SHARED(winograd_product), REID__SHARED(winograd_out),  \
-        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)}, REID__SHARED(widen),    \
-        REID__SHARED(dots), REID__SHARED(maxima)}
+        REID__OWN(instance), REID__ISA(nonlocal), REID__ISA(squeeze), REID__OWN(scale),                                \
+        REID__ISA(scale_rows), REID__ISA(winograd_filters), REID__ISA(winograd_in),                                    \
+        REID__MAKES ? REID__ISA(winograd_make) : NULL, REID__ISA(winograd_product), REID__ISA(winograd_out),           \
+        /* lines */ {REID__ISA(add_line), REID__ISA(round_line), REID__ISA(columns)}, REID__ISA(widen),                \
+        REID__ISA(dots), REID__ISA(maxima)}
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
-REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__ISA(mr), REID__F(product), NULL, NULL);
 REID__TABLE(REID__JOIN(reid__kernels, REID__AMX), REID__AMX, REID__F(store), 2 * REID__AMX_ROWS, REID__F(amx_tile),
             REID__F(amx_gather), reid__amx_release);
 #else
-REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__ISA(mr), REID__F(product), NULL, NULL);
 #endif
 
 /* Macros that have the same text in all passes stay defined. */
@@ -6275,33 +6240,14 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__V
 #undef REID__I
 #undef REID__W
-#undef REID__MR
-#undef REID__ROWS
-#undef REID__POINT_VECTORS
 #undef REID__UNROLL
-#undef REID__IN_REGISTER
-#undef REID__CLAMP
-#undef REID__ILOAD
-#undef REID__ISTORE
-#undef REID__LOOKUP
-#undef REID__OCTETS
-#undef REID__IBLOCKS
-#undef REID__IREPEAT
-#undef REID__ISPREAD
-#undef REID__ROUND
-#undef REID__HALVES
 #endif
 #undef REID__BF16
 #undef REID__INT8
 #undef REID__AMX
 #undef REID__AMX_DOT
-#undef REID__FP32_PRODUCT
 #undef REID__PICK
-#undef REID__PUT
 #undef REID__INPUT
-#undef REID__DOT
-#undef REID__DOT_INT16
-#undef REID__QUOTIENT
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -6418,10 +6364,9 @@ typedef struct reid__launch_config {
       unsigned channels, unsigned pixels, const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
 
 typedef struct reid__driver {
-#define REID__FIELD(field, symbol, parameters) int(*field) parameters;
-    REID__DRIVER(REID__FIELD)
-    REID__DRIVER_12(REID__FIELD)
-#undef REID__FIELD
+#define REID__DRIVER_FIELD(field, symbol, parameters) int(*field) parameters;
+    REID__DRIVER(REID__DRIVER_FIELD)
+    REID__DRIVER_12(REID__DRIVER_FIELD)
 } reid__driver;
 
 typedef struct reid__symbol { const char *name; size_t at; } reid__symbol; /* at: offset of its pointer in a table */
@@ -6436,19 +6381,9 @@ static const char *reid__load_symbols(void *library, const reid__symbol *symbols
     return NULL;
 }
 
-/* The attempts to find CUDA, so that the error message can give the reason for each failure. */
-typedef struct reid__tried { char text[1500]; size_t length; } reid__tried;
-
-REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format, ...) {
-    va_list args;
-    size_t left = sizeof t->text - t->length;
-    int n = t->length ? snprintf(t->text + t->length, left, "; ") : 0;
-    if ((size_t)n + 1 >= left) return;
-    va_start(args, format);
-    n += vsnprintf(t->text + t->length + n, left - (size_t)n, format, args);
-    va_end(args);
-    t->length += (size_t)n < left ? (size_t)n : left - 1;
-}
+/* Notes an attempt to find CUDA, so that the error message can give the reason for each failure. */
+#define reid__try_note(tried, ...)                                                                                     \
+    (reid__print(tried, "%s", (tried)->length ? "; " : ""), reid__print(tried, __VA_ARGS__))
 
 typedef struct reid__device {
     reid__driver cu;
@@ -6506,15 +6441,14 @@ static void reid__gpu_leave(reid__device *d) {
 static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     static const char *const paths[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
     static const reid__symbol symbols[] = {
-#define REID__ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
-        REID__DRIVER(REID__ROW)
+#define REID__DRIVER_ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
+        REID__DRIVER(REID__DRIVER_ROW)
     }, more[] = {
-        REID__DRIVER_12(REID__ROW)
-#undef REID__ROW
+        REID__DRIVER_12(REID__DRIVER_ROW)
     };
-    reid__tried tried;
+    char text[1500];
+    reid__text tried = {text, sizeof text, 0};
     void *library = NULL;
-    tried.length = 0;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0] && !library; i++) {
         library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL); /* never closed: the driver has threads of its own */
         if (!library) reid__try_note(&tried, "%s", dlerror());
@@ -6598,8 +6532,8 @@ static void reid__device_close(reid__device *d) {
     X(const char *, GetErrorString, "nvrtcGetErrorString", (int result))
 
 typedef struct reid__nvrtc {
-#define REID__FIELD(type, field, symbol, parameters) type(*field) parameters;
-    REID__NVRTC(REID__FIELD)
+#define REID__NVRTC_FIELD(type, field, symbol, parameters) type(*field) parameters;
+    REID__NVRTC(REID__NVRTC_FIELD)
 } reid__nvrtc;
 
 #define REID__OPTIONS 832        /* bytes */
@@ -6633,7 +6567,8 @@ typedef struct reid__jit {
     int rtc_version;             /* 13000; 0: none is loaded */
     uint64_t rtc_size;           /* bytes of the library, as NVRTC does not report a patch version */
     char rtc_path[REID__PATH];
-    reid__tried tried;           /* libraries that were rejected */
+    reid__text tried;            /* libraries that were rejected; in tried_text */
+    char tried_text[1500];
     char (*candidates)[REID__PATH];
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
@@ -7007,49 +6942,35 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
     X(search_hit, 16, REID__SEARCH_HIT) X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
-#define REID__POINTER(type, name) reid__address name;
-#define REID__NUMBER(type, name) type name;
-#define REID__INSIDE(type, name) reid__##type name;
-#define REID__STRUCT(name, bytes, members)                                                                             \
+#define REID__DECLARE_POINTER(type, name) reid__address name;
+#define REID__DECLARE_NUMBER(type, name) type name;
+#define REID__DECLARE_INSIDE(type, name) reid__##type name;
+#define REID__DECLARE_STRUCT(name, bytes, members)                                                                     \
     typedef struct reid__##name {                                                                                      \
-        members(REID__POINTER, REID__NUMBER, REID__INSIDE)                                                             \
+        members(REID__DECLARE_POINTER, REID__DECLARE_NUMBER, REID__DECLARE_INSIDE)                                     \
     } reid__##name;                                                                                                    \
     REID__STATIC_ASSERT(sizeof(reid__##name) == bytes, name##_has_this_size);
-REID__CONTRACT(REID__STRUCT)
-#undef REID__POINTER
-#undef REID__NUMBER
-#undef REID__STRUCT
+REID__CONTRACT(REID__DECLARE_STRUCT)
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
-typedef struct reid__contract { char *text; size_t length, room; } reid__contract; /* no text: only counts */
-
-REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(c->text ? c->text + c->length : NULL, c->text ? c->room - c->length : 0, format, args);
-    va_end(args);
-    c->length += (size_t)reid__max(n, 0);
-}
-
 /* Prints what precedes reid_kernels.cu, whose STRUCT declares a structure by MEMBERS_OF_name, checks LAYOUT_OF_name. */
-static void reid__contract_text(reid__contract *c) {
-    reid__contract_print(c, "#define REID_CONTRACT 1\n");
-#define REID__POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
-#define REID__VALUE(type, name) reid__contract_print(c, " %s %s;", #type, #name);
-#define REID__OFFSET(type, name)                                                                                       \
-    reid__contract_print(c, " && OFFSET_OF(%s, %s) == %d", self_name, #name,                                  \
-                         (int)((const char *)&self.name - (const char *)&self));
-#define REID__STRUCT(name, bytes, members) {                                                                           \
+static void reid__contract_text(reid__text *c) {
+    reid__print(c, "#define REID_CONTRACT 1\n");
+#define REID__PRINT_POINTER(type, name) reid__print(c, " %s *%s;", #type, #name);
+#define REID__PRINT_VALUE(type, name) reid__print(c, " %s %s;", #type, #name);
+#define REID__PRINT_OFFSET(type, name)                                                                                 \
+    reid__print(c, " && OFFSET_OF(%s, %s) == %d", self_name, #name,                                                    \
+                (int)((const char *)&self.name - (const char *)&self));
+#define REID__PRINT_STRUCT(name, bytes, members) {                                                                     \
         const char *self_name = #name;                                                                                 \
         reid__##name self;                                                                                             \
-        reid__contract_print(c, "#define MEMBERS_OF_%s", self_name);                                                   \
-        members(REID__POINTER, REID__VALUE, REID__VALUE)                                                               \
-        reid__contract_print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes); \
-        members(REID__OFFSET, REID__OFFSET, REID__OFFSET)                                                              \
-        reid__contract_print(c, ", \"%s does not have the layout of reid.h\")\n", self_name);                          \
+        reid__print(c, "#define MEMBERS_OF_%s", self_name);                                                            \
+        members(REID__PRINT_POINTER, REID__PRINT_VALUE, REID__PRINT_VALUE)                                             \
+        reid__print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes);          \
+        members(REID__PRINT_OFFSET, REID__PRINT_OFFSET, REID__PRINT_OFFSET)                                            \
+        reid__print(c, ", \"%s does not have the layout of reid.h\")\n", self_name);                                   \
     }
-    REID__CONTRACT(REID__STRUCT)
-#undef REID__POINTER
+    REID__CONTRACT(REID__PRINT_STRUCT)
 }
 
 /* --- the text of the kernels --- */
@@ -7141,8 +7062,8 @@ static void reid__candidates(reid__jit *j) {
 /* Loads one candidate. Returns what is wrong with it, or NULL. */
 static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
-#define REID__ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
-        REID__NVRTC(REID__ROW)
+#define REID__NVRTC_ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
+        REID__NVRTC(REID__NVRTC_ROW)
     };
     char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
@@ -7227,29 +7148,25 @@ static int reid__program_add(reid__jit *j, const reid__program *p) {
 
 static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
     static const char *const before[] = {"reid_contract.h"};
-    const char *options[REID__MAX_OPTIONS], *at = p->options, *contract = j->contract;
-    int n = 0;
-    options[n++] = j->arch_option;
-    options[n++] = "--std=c++17";
-    options[n++] = "--pre-include=reid_contract.h";
+    const char *options[REID__MAX_OPTIONS] = {j->arch_option, "--std=c++17", "--pre-include=reid_contract.h"};
+    const char *at = p->options, *contract = j->contract;
+    int n = 3;
     for (int i = 0; i < p->count; i++, at += strlen(at) + 1) options[n++] = at;
     p->result = j->rtc.CreateProgram(&p->compiling, text, "reid_kernels.cu", 1, &contract, before);
     if (p->result) p->compiling = NULL;
     else p->result = j->rtc.CompileProgram(p->compiling, n, options);
 }
 
-static void *reid__compiler_main(void *arg) {
+static void reid__compiler_task(void *arg, int index) {
     reid__jit *j = (reid__jit *)arg;
-    for (;;) {
-        int i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED);
-        if (i >= j->program_count) return NULL;
+    (void)index;
+    for (int i; (i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED)) < j->program_count;)
         if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i], j->text);
-    }
 }
 
-static void reid__compiler_task(void *arg, int index) {
-    (void)index;
-    reid__compiler_main(arg);
+static void *reid__compiler_main(void *arg) {
+    reid__compiler_task(arg, 0);
+    return NULL;
 }
 
 /* Compiles all programs without a cubin, on up to `threads` new threads, of larger stacks, or on the caller's pool. */
@@ -7263,7 +7180,7 @@ static void reid__compile_all(reid__jit *j, int threads) {
     }
     while (started < threads - 1 &&
            reid__thread_start(&others[started], REID__COMPILER_STACK, reid__compiler_main, j)) started++;
-    reid__compiler_main(j);
+    reid__compiler_task(j, 0);
     for (int i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 
@@ -7327,8 +7244,7 @@ static int reid__nvrtc_works(reid__jit *j) {
 /* Looks all programs up in pack and cache. Returns how many are missing. */
 static int reid__jit_lookup(reid__jit *j) {
     int missing = 0;
-    for (int i = 0; i < j->program_count; i++) {
-        reid__program *p = &j->programs[i];
+    for (reid__program *p = j->programs; p < j->programs + j->program_count; p++) {
         reid__digest d;
         if (p->cubin) continue;
         reid__digest_init(&d);
@@ -7382,8 +7298,9 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     memset(j, 0, sizeof *j);
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
+    j->tried.text = j->tried_text, j->tried.room = sizeof j->tried_text;
     const char *path = desc->kernels_pack;
-    reid__contract contract = {NULL, 0, 0}; /* counted first */
+    reid__text contract = {NULL, 0, 0}; /* counted first */
     REID__TRY(reid__jit_text(j, e));
     reid__contract_text(&contract);
     contract.room = contract.length + 1, contract.length = 0;
@@ -9715,12 +9632,9 @@ static void reid__chunk_begin(reid__search_chunk *h) {
             limit = reid__first_limit(h, h->bounds[q]);
         }
         for (size_t i = 0; i < threads; i++) h->scans[i].limits[q] = limit;
+        for (int k = 0; h->panels && k < dim; k++)
+            h->panels[(ptrdiff_t)(q / h->width * dim + k) * h->width + q % h->width] = q < h->n ? query[k] : 0;
     }
-    if (!h->panels) return;
-    for (int q = 0; q < padded; q++)
-        for (int k = 0; k < dim; k++)
-            h->panels[(ptrdiff_t)(q / h->width * dim + k) * h->width + q % h->width] =
-                q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
 /* Whether the index may take so many bytes more, for a search. */
@@ -10505,7 +10419,6 @@ static double reid__mean_score(const reid__grouping *g, uint32_t a, uint32_t b, 
     return sum / ((double)g->rows[a].size * g->rows[b].size);
 }
 
-/* Products of floats are exact in double, so fused or not, the bits are the same. */
 static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b) {
     return reid__round_score(reid__mean_score(g, a, b, reid__exact_dot));
 }
@@ -10992,10 +10905,9 @@ static reid_tensor_status reid__unused_status(const reid_desc *desc, const char 
 }
 
 static void reid__shape_text(char *out, size_t size, const size_t *shape, int ndim) {
-    size_t at = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < ndim && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
-    if (at < size) snprintf(out + at, size - at, "]");
+    reid__text text = {out, size, 0};
+    for (int i = 0; i < ndim; i++) reid__print(&text, "%s%llu", i ? ", " : "[", (unsigned long long)shape[i]);
+    reid__print(&text, ndim ? "]" : "[]");
 }
 
 /* Finds a needed tensor; note receives what is wrong with it, if anything; NULL: nobody reads it. */
@@ -11350,8 +11262,7 @@ static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
 /* Floats of `scratch.block` and entries of `scratch.rows` for one thread. */
 static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_t *floats, size_t *rows) {
     *floats = REID__BLOCK_FLOATS, *rows = REID__BLOCK_POINTERS;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
         const reid__gemm *gemm = reid__gemm_for(k, op);
         int pixels = op->fused ? op->ow * reid__ring_lines(p, op + 1) : gemm->mr;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
@@ -11369,7 +11280,7 @@ static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_
         if (op->kind == REID__DEPTHWISE) {
             size_t ring = (size_t)op->iw * (size_t)reid__ring_lines(p, op); /* pixels */
             need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + ring * (size_t)k->nr;
-            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * ring;
+            if (op > p->ops && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * ring;
         }
         if (need > *floats) *floats = need;
         if (entries > *rows) *rows = entries;
@@ -12298,7 +12209,6 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 
 #ifndef REID_NO_CUDA
 typedef struct reid__packing {
-    reid__mem *mem;
     reid__plan plan;
     reid__prep prep;
     reid__gpu_plan gpu;
@@ -12327,8 +12237,8 @@ static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc, in
     return reid__gpu_programs(&k->gpu, &k->jit, e);
 }
 
-static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
-                                      reid_kernel_fn fn, void *user) {
+static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const reid_desc *desc, const char *arch,
+                                      const char *path, reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
@@ -12338,7 +12248,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
     reid_result r = reid__check_options(desc);
-    if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
+    if (r == REID_OK) r = reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__packing_add(k, desc, (int)number);
@@ -12360,7 +12270,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         fn(options, p->cubin, p->cubin_size, log, user);
     }
     if (r != REID_OK || !path) return r;
-    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    int failed = reid__bundle_save(mem, path, k->jit.programs, k->jit.program_count, 1);
     if (!failed) return REID_OK;
     return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file: %s (errno %d)", path,
                       reid__errno_words(failed), failed);
@@ -12380,8 +12290,7 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     REID__TRY(reid__mem_init(&mem, desc));
     reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
-    k->mem = &mem;
-    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    reid_result r = reid__pack_kernels(k, &mem, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
     reid__free(&mem, k);
     return r;
@@ -12484,8 +12393,8 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     if (ctx->gpu) return reid__fail(error, REID_ERR_DEVICE, "only a handle on the CPU can be observed");
     const reid__plan *p = ctx->plan;
     REID__ENTER();
-    for (int i = 0; i < p->op_count; i++) {
-        size_t floats = (size_t)p->ops[i].oh * (size_t)p->ops[i].ow * (size_t)p->ops[i].oc;
+    for (const reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
+        size_t floats = (size_t)op->oh * (size_t)op->ow * (size_t)op->oc;
         if (floats > most) most = floats;
     }
     reid__mem mem = ctx->mem; /* with its own count, as in reid_profile */
@@ -13012,12 +12921,10 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 /* --------------------------------------------------------------------------------------------------------------------
    >>left_out
    Functions of parts that were left out: they let the program link, and fail with the name of the macro. */
-#if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
-static reid_result reid__left_out(reid_error *e, const char *macro) {
+static inline reid_result reid__left_out(reid_error *e, const char *macro) {
     reid__clear_error(e);
     return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
 }
-#endif
 
 #ifdef REID_NO_SEARCH
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
