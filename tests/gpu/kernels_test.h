@@ -22,7 +22,7 @@ static char *kernels_text;
 /* The text that NVRTC reads before the kernels. */
 static const char *contract_text(void) {
     static char text[1 << 15];
-    reid__contract c = {text, 0, sizeof text};
+    reid__text c = {text, sizeof text, 0};
     reid__contract_text(&c);
     NEED(c.length >= sizeof text);
     return text;

@@ -305,7 +305,7 @@ static int read_file(const char *path) {
 
 static int print_contract(void) {
     static char text[1 << 15];
-    reid__contract c = {text, 0, sizeof text};
+    reid__text c = {text, sizeof text, 0};
     reid__contract_text(&c);
     return c.length >= sizeof text || fputs(text, stdout) < 0 || fflush(stdout) != 0;
 }
