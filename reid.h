@@ -3171,7 +3171,8 @@ static void reid__assign_offsets(reid__plan *p) {
         size_t end = b->offset + reid__whole_vectors(b->floats);
         if (b->late && b->first < p->split && end > p->carried_floats) p->carried_floats = end;
     }
-    for (reid__op *op = p->ops; op < p->ops + p->op_count; op++) {
+    for (int i = 0; i < p->op_count; i++) {
+        reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
         reid__needed_tensor wants[REID__MAX_NEEDED];
         if (reid__needed_tensors(op, wants) == 0) continue;

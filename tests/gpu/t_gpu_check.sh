@@ -99,7 +99,7 @@ cc -O1 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -We
     -o "$out/predict" -lm -lpthread > "$out/log" 2>&1 && good || bad "predict.c does not compile"
 says 0 '^h200, for latency: 50 launches, .* images a second$' "$out/predict"
 says 0 '^a100, as usual: .*nothing was measured on this chip' "$out/predict" --chip a100
-says 0 '^h200, as usual: 83 launches, ' "$out/predict" resnet50-ibn-nl-fastreid-gem 256
+says 0 '^h200, as usual: 81 launches, ' "$out/predict" resnet50-ibn-nl-fastreid-gem 256
 says 0 '^NL_2.0 reid_nonlocal - ' "$out/predict" --lines fp16 resnet50-ibn-nl-fastreid-gem
 says 2 '^usage' "$out/predict" resnet51
 says 2 '^usage' "$out/predict" --lines int8 resnet50-ibn
