@@ -163,7 +163,20 @@ ranking() {
     done
 }
 
+# `bench --ops` adds what a launch computes along the way to it, before and after: multiply-adds of all as on the CPU.
+multiply_adds() { # multiply_adds DEVICE
+    LD_LIBRARY_PATH=$emulator REID_CACHE_DIR=$cache build/reid bench -m "$out/resnet50.safetensors" --device "$1" \
+        --size 64x32 --batch 8 --batches 8 --rounds 1 --ops --json 2> "$out/log" | tr ',{}' '\n' |
+        awk -F: '/"us"/ { us = $2 } /"gflops"/ { sum += us * $2 } END { printf "%.4g\n", sum }'
+}
+fused() {
+    build/seeded --net resnet50 -o "$out/resnet50.safetensors" || bad 'no weights of a ResNet'
+    [ "$(multiply_adds cuda)" = 2.669e+06 ] && [ "$(multiply_adds cpu)" = 2.669e+06 ] && good ||
+        bad 'bench --ops does not have all multiply-adds'
+}
+
 ! my_turn || tuned
+! my_turn || fused
 ! my_turn || ranking
 say_left_out parts
 finish

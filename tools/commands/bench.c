@@ -191,16 +191,18 @@ static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double mic
     return c;
 }
 
-/* Queries operation i, including operations that it computes along the way: their time is part of its own, and values
-   between them never reach memory. */
+/* Queries operation i, including operations that it computes along the way: their time is part of its own. The outputs
+   of those before it are neither written nor read, and those after it do not read its outputs from memory. */
 static void query_op(const bench *b, int i, reid_op_info *op) {
-    reid_op_info before;
+    reid_op_info other;
     reid_query_op(b->ctx, i, op);
-    for (int k = 0; k < i; k++) {
-        if (reid_query_op(b->ctx, k, &before) != REID_OK || before.computed_by != i) continue;
-        op->macs += before.macs;
-        op->parameters += before.parameters;
-        op->bytes += before.bytes - 2 * (int64_t)sizeof(float) * before.out_h * before.out_w * before.out_c;
+    const int64_t read = (int64_t)sizeof(float) * op->out_h * op->out_w * op->out_c;
+    for (int k = 0; k < reid_op_count(b->ctx); k++) {
+        if (k == i || reid_query_op(b->ctx, k, &other) != REID_OK || other.computed_by != i) continue;
+        op->macs += other.macs;
+        op->parameters += other.parameters;
+        const int64_t moved = 2 * (int64_t)sizeof(float) * other.out_h * other.out_w * other.out_c;
+        op->bytes += other.bytes - (k < i ? moved : read);
     }
     if (op->computed_by == i) return;
     op->macs = op->parameters = op->bytes = 0;
