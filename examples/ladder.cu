@@ -300,45 +300,54 @@ ladder_tensor(const half_t *in, const half_t *weights, half_t *out, int pixels) 
 }
 
 #if __CUDA_ARCH__ >= 800
-/* ---- 6: piece p of row r is at position p ^ (r / 2 % 4), so that rows of 64 bytes have no bank conflicts or padding.
-   128 threads, 49152 bytes. ---- */
+/* Copies slices of `depth` halves of a block's tile by cp.async, 128 threads 16 bytes each. place(row, piece): as in
+   multiply_slice. */
 #define STAGES 4
-#define STAGE_BYTES ((BM + BN) * BK * 2)
-extern "C" __global__ void __launch_bounds__(128)
-ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
-    int t = threadIdx.x, piece = t % 4, first_row = t / 4;
-    const int slices = K_TOTAL / BK;
-    pixel source[BM / 32];
-    float sum[4][4][4] = {};
-    auto place = [](int row, int at) { return row * BK * 2 + (at ^ (row >> 1 & 3)) * 16; };
+template <int depth> struct slice_copies {
+    static const int slices = K_TOTAL / depth, row_bytes = depth * 2, bytes = (BM + BN) * row_bytes; /* of a slice */
+    static const int step = 128 / (depth / 8); /* rows that the threads copy at once */
+    const half_t *in, *weights;
+    int piece, first_row;
+    pixel source[BM / step];
+
+    __device__ __forceinline__ slice_copies(const half_t *from, const half_t *w, int pixels) : in(from), weights(w) {
+        piece = threadIdx.x % (depth / 8), first_row = threadIdx.x / (depth / 8);
 #pragma unroll
-    for (int i = 0; i < BM / 32; i++) {
-        int m = blockIdx.x * BM + first_row + i * 32;
-        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+        for (int i = 0; i < BM / step; i++) {
+            int m = blockIdx.x * BM + first_row + i * step;
+            source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+        }
     }
-    auto copy_slice = [&](int slice) {
-        unsigned to = reid_shared_address(shared + slice % STAGES * STAGE_BYTES);
-        int k = slice * BK + piece * 8;
+    /* Nothing after the last slice, so that the count in flight stays the same. */
+    template <class place_t> __device__ __forceinline__ void begin(int slice, place_t place) const {
+        unsigned to = reid_shared_address(shared + slice % STAGES * bytes);
+        int k = slice * depth + piece * 8;
 #pragma unroll
-        for (int i = 0; i < BM / 32; i++) {
+        for (int i = 0; i < BM / step && slice < slices; i++) {
             const half_t *x = find_input(source[i], k);
-            reid_cp_async_16(to + place(first_row + i * 32, piece), x ? x : in, x ? 16 : 0);
+            reid_cp_async_16(to + place(first_row + i * step, piece), x ? x : in, x ? 16 : 0);
         }
 #pragma unroll
-        for (int row = first_row; row < BN; row += 32)
-            reid_cp_async_16(to + BM * BK * 2 + place(row, piece),
+        for (int row = first_row; row < BN && slice < slices; row += step)
+            reid_cp_async_16(to + BM * row_bytes + place(row, piece),
                              weights + (blockIdx.y * BN + row) * K_TOTAL + k, 16);
-    };
-    for (int s = 0; s < STAGES - 1; s++) {
-        if (s < slices) copy_slice(s);
         reid_cp_async_commit();
     }
-    for (int s = 0; s < slices; s++) {
+};
+
+/* ---- 6: piece p of row r is at position p ^ (r / 2 % 4), so that rows of 64 bytes have no bank conflicts or padding.
+   128 threads, 49152 bytes. ---- */
+extern "C" __global__ void __launch_bounds__(128)
+ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    const slice_copies<BK> copies(in, weights, pixels);
+    float sum[4][4][4] = {};
+    auto place = [](int row, int at) { return row * BK * 2 + (at ^ (row >> 1 & 3)) * 16; };
+    for (int s = 0; s < STAGES - 1; s++) copies.begin(s, place);
+    for (int s = 0; s < copies.slices; s++) {
         reid_cp_async_wait<STAGES - 2>();
         __syncthreads(); /* slice s has arrived, and no thread reads the buffer of slice s - 1 any more */
-        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
-        reid_cp_async_commit(); /* empty at the end, so that the count in flight stays the same */
-        const unsigned char *a = shared + s % STAGES * STAGE_BYTES;
+        copies.begin(s + STAGES - 1, place);
+        const unsigned char *a = shared + s % STAGES * copies.bytes;
         multiply_slice(sum, a, a + BM * BK * 2, place);
     }
     store_sums(sum, out, pixels);
@@ -350,7 +359,6 @@ ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
    expects it of such rows. 128 threads, 98304 bytes. ---- */
 #define WIDE_K 64
 #define WIDE_ROW (WIDE_K * 2)
-#define WIDE_STAGE ((BM + BN) * WIDE_ROW)
 
 /* How wgmma finds an operand: its address and the distance of eight rows, both in units of 16 bytes, and the swizzle
    (PTX manual, "Matrix Descriptor Format"). */
@@ -379,46 +387,23 @@ DEVICE void end_products(float sum[2][32]) {
 
 extern "C" __global__ void __launch_bounds__(128)
 ladder_wgmma(const half_t *in, const half_t *weights, half_t *out, int pixels) {
-    int t = threadIdx.x, piece = t % 8, first_row = t / 8;
-    const int slices = K_TOTAL / WIDE_K;
-    pixel source[BM / 16];
+    const slice_copies<WIDE_K> copies(in, weights, pixels);
     float sum[2][32] = {};
     auto place = [](int row, int at) { return row * WIDE_ROW + (at ^ row % 8) * 16; };
-#pragma unroll
-    for (int i = 0; i < BM / 16; i++) {
-        int m = blockIdx.x * BM + first_row + i * 16;
-        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
-    }
-    auto copy_slice = [&](int slice) {
-        unsigned to = reid_shared_address(shared + slice % STAGES * WIDE_STAGE);
-        int k = slice * WIDE_K + piece * 8;
-#pragma unroll
-        for (int i = 0; i < BM / 16; i++) {
-            const half_t *x = find_input(source[i], k);
-            reid_cp_async_16(to + place(first_row + i * 16, piece), x ? x : in, x ? 16 : 0);
-        }
-#pragma unroll
-        for (int row = first_row; row < BN; row += 16)
-            reid_cp_async_16(to + BM * WIDE_ROW + place(row, piece),
-                             weights + (blockIdx.y * BN + row) * K_TOTAL + k, 16);
-    };
-    for (int s = 0; s < STAGES - 1; s++) {
-        if (s < slices) copy_slice(s);
-        reid_cp_async_commit();
-    }
-    for (int s = 0; s < slices; s++) {
-        unsigned a = reid_shared_address(shared + s % STAGES * WIDE_STAGE);
+    for (int s = 0; s < STAGES - 1; s++) copies.begin(s, place);
+    for (int s = 0; s < copies.slices; s++) {
+        unsigned a = reid_shared_address(shared + s % STAGES * copies.bytes);
         reid_cp_async_wait<STAGES - 2>();
         reid_fence_proxy_async_shared(); /* wgmma sees what this thread has copied */
         end_products(sum);               /* the buffer of slice s - 1 has been read */
         __syncthreads();                 /* by all threads' instructions, and slice s has arrived */
         begin_products(sum, a, a + BM * WIDE_ROW);
-        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
-        reid_cp_async_commit();
+        copies.begin(s + STAGES - 1, place);
     }
     end_products(sum);
     /* A warp has 16 pixels of each block; two neighbouring channels of a pixel are a thread's, as with mma.sync. */
-    int lane = t % 32, n0 = blockIdx.y * BN + lane % 4 * 2, m0 = blockIdx.x * BM + t / 32 * 16 + lane / 4;
+    int t = threadIdx.x, lane = t % 32;
+    int n0 = blockIdx.y * BN + lane % 4 * 2, m0 = blockIdx.x * BM + t / 32 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < 4; i++)
 #pragma unroll
