@@ -554,7 +554,7 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    int computed_by;        /* itself, or a later operation, whose loop or launch, and whose time, includes this one */
+    int computed_by;        /* itself, or the operation whose loop or launch, and whose time, includes this one */
     const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
@@ -7383,7 +7383,7 @@ typedef struct reid__gpu_plan {
     const char *tiles;                 /* measured times of tiles, see reid__tiles_read; or NULL */
     int tile;                          /* REID_TILE */
     int fused_shortcut[REID__MAX_OPS], fused_first[REID__MAX_OPS], fused_then[REID__MAX_OPS]; /* see reid__fold */
-    int fused_into[REID__MAX_OPS];
+    int fused_into[REID__MAX_OPS];     /* ... and, for fused_then, reid__then_init */
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
@@ -7627,8 +7627,8 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
    shortcut is a convolution, the block's last convolution computes it as more K: g->fused_shortcut; in INT8 with sums
    of its own, because their scales differ, and neither for latency nor where products take longer than memory.
    Otherwise the last convolution's launch begins with the one before it, if a tile holds all its channels:
-   g->fused_first; but not for latency, as K of both cannot be cut into parts, nor in INT8, where it is no faster. For
-   operations without a launch of their own, g->fused_into is the one that has it. */
+   g->fused_first; but not for latency, as K of both cannot be cut into parts, nor in INT8, where two launches are as
+   fast. For operations without a launch of their own, g->fused_into is the one that has it. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++)
@@ -7936,7 +7936,7 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
 }
 
 /* Decides whether the launch of operation `index`, a block's last convolution, also computes the 1x1 convolution with
-   which the next block begins: if its weights find room in shared memory. In INT8 the launch begins with `index`. */
+   which the next block begins: if its weights fit shared memory. Without fused_first the launch begins with `index`. */
 static void reid__then_init(reid__gpu_plan *g, int index) {
     const reid__plan *p = g->plan;
     const reid__op *a = &p->ops[index], *b = a + 1, *end = p->ops + p->op_count;
@@ -10420,6 +10420,7 @@ static double reid__mean_score(const reid__grouping *g, uint32_t a, uint32_t b, 
     return sum / ((double)g->rows[a].size * g->rows[b].size);
 }
 
+/* Products of floats are exact in double, so fused or not, the bits are the same. */
 static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b) {
     return reid__round_score(reid__mean_score(g, a, b, reid__exact_dot));
 }

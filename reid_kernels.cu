@@ -1203,7 +1203,7 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
 #endif
 }
 
-/* Like copy_piece, times squeeze-excite factors: through registers on every chip. */
+/* A piece times its squeeze-excite factors, which passes through registers on every chip. */
 struct scaled_piece {
     uint4 v;
     float4 s, u;
@@ -1764,7 +1764,7 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
                                 (NEXT ? pass : column_of(tile)) * OUT_N + i % (OUT_N / SLOT_N) * SLOT_N,
                                 pixel_of(tile, group) + block * 64, l.filled(group, s.at));
         }
-        for (int i = 0; i < (THEN ? BLOCKS_M * (THEN / THEN_N) : 0); i++, s.advance(1)) {
+        for (int i = 0; i < (THEN ? THEN / THEN_N : 0); i++, s.advance(1)) {
             wait_for(l.stored(group, s.at), s.parity ^ 1);
             reid_mbarrier_arrive(l.filled(group, s.at));
         }
@@ -1797,26 +1797,16 @@ template <int n> struct sums {
                 d[i][4 * j] = d[i][4 * j + 2] = (sum_t)b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = (sum_t)b.y;
         }
     }
-    /* Adds the products of rows of 128 bytes: of a block of pixels at a, and the channels at b. */
-    DEVICE void add_block(int block, unsigned a, unsigned b) {
+    /* Adds the products of a slice, in rows of `row` bytes: of the blocks at a, of 64 rows each, and of the n channels
+       at b. */
+    template <int row = SLICE_ROW> DEVICE void add_slice(unsigned a, unsigned b) {
         hold();
         reid_wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < 4; step++)
-            reid_wgmma<n>(d[block], operand<128>(a + step * 32), operand<128>(b + step * 32), true);
-        reid_wgmma_commit();
-        hold();
-    }
-    /* Adds the products of a slice: of the blocks at a, (64, BK) each, and the channels at b, (n, BK). */
-    DEVICE void add_slice(unsigned a, unsigned b) {
-        hold();
-        reid_wgmma_fence();
-#pragma unroll
-        for (int step = 0; step < SLICE_ROW / 32; step++)
+        for (int step = 0; step < row / 32; step++)
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
-                reid_wgmma<n>(d[i], operand<SLICE_ROW>(a + i * BLOCK_BYTES + step * 32),
-                              operand<SLICE_ROW>(b + step * 32), true);
+                reid_wgmma<n>(d[i], operand<row>(a + i * 64 * row + step * 32), operand<row>(b + step * 32), true);
         reid_wgmma_commit();
         hold();
     }
@@ -2063,8 +2053,8 @@ struct consumer {
 #endif
 
     /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots of `channels`. If the residual
-       `adds`, or, with SHORTCUT, what `other` becomes. then() goes on with a slot's block of pixels, place beside
-       others, and address, by wgmma. */
+       `adds`, or, with SHORTCUT, what `other` becomes. then() goes on with a slot by wgmma: its place beside others,
+       and its address. */
     template <int channels, bool adds, int n, typename after>
     DEVICE void store(const sums<n> &acc, const sums<n> &other, const tensor_map *out, finish f, int m0, after then) {
         const int slots = n / channels, n0 = f.n; /* side by side */
@@ -2093,7 +2083,7 @@ struct consumer {
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
             }
             if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, f.n, carry[i % slots]);
-            then(i / slots, i % slots, l.slot(group, o.at));
+            then(i % slots, l.slot(group, o.at));
             stores = true;
             o.advance(1);
         }
@@ -2133,9 +2123,9 @@ struct consumer {
             if (SHORTCUT) other.begin(0, 0, 0, 0);
             if (RESIDENT) multiply_resident(next, other, pass);
             else multiply(next, 0, NEXT_CHUNKS, pass, GROUPS == 1 && pass == PASSES - 1);
-            store<SLOT_N, ADDS>(next, other, &a.out_map, f, m0, [&](int block, int slice, unsigned slot) {
+            store<SLOT_N, ADDS>(next, other, &a.out_map, f, m0, [&](int slice, unsigned slot) {
 #if THEN
-                last.add_block(block, slot, l.then(pass * (128 / SLOT_N) + slice));
+                last.template add_slice<128>(slot, l.then(pass * (128 / SLOT_N) + slice));
 #endif
             });
         }
@@ -2143,7 +2133,7 @@ struct consumer {
         const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, THEN_ACT != ACT, a.full, a.pixels, 0, 0, 0};
         reid_wgmma_wait<0>();
         last.hold();
-        store<THEN_N, false>(last, last, &a.then_out_map, f_last, m0, [](int, int, unsigned) {});
+        store<THEN_N, false>(last, last, &a.then_out_map, f_last, m0, [](int, unsigned) {});
 #endif
     }
 };
@@ -2181,7 +2171,7 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
         c.put_inner(acc, f, m0);
         c.go_on(a, next, m0);
 #else
-        c.store<SLOT_N, ADDS>(acc, other, &a.out_map, f, m0, [](int, int, unsigned) {});
+        c.store<SLOT_N, ADDS>(acc, other, &a.out_map, f, m0, [](int, unsigned) {});
 #endif
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* past the other warpgroup's slices */

@@ -290,9 +290,8 @@ static void run_tile(const operands *o, fused with, const reid__wgmma_tile *t, i
     s.handle = function_of(s.function, &p, s.shared);
     printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
            "chunks %d + %d, then %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow,
-           o->images,
-           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->next,
-           then ? t->then : 0);
+           o->images, t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks,
+           t->passes * t->next, then ? t->then : 0);
     CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
     gpu.weights = o->weights ? upload_weights(o, more) : first;
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;

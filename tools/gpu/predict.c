@@ -99,7 +99,6 @@ static void begin(const mode *m, const reid__plan *usual) {
     if (*tiles) gpu.tiles = tiles;
 }
 
-/* One line a launch: its name, its kernel and tile, and its microseconds when it is timed alone. */
 /* Whether the launch also computes a later convolution or, in INT8, the shortcut, or fetches scaled inputs ahead. */
 static int has_changed(int index, int large, const reid__step *s) {
     const reid__op *op = &plan.ops[index];
@@ -108,6 +107,7 @@ static int has_changed(int index, int large, const reid__step *s) {
     return fetches || gpu.fused_then[index] != REID__NONE || (gpu.int8 && gpu.fused_shortcut[index] != REID__NONE);
 }
 
+/* One line a launch: its name, its kernel and tile, and its microseconds when it is timed alone. */
 static void print_lines(const mode *m, int n) {
     begin(m, &plan);
     for (int i = 0; i < plan.op_count; i++) {
