@@ -7998,7 +7998,7 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
     s->threads = (unsigned)(g->half ? 32 * m * n : s->bm * s->bn / (m * n));
     int fetched = reid__fetched_slices(g, op, s, large);
-    if (fetched) stages = 2 * fetched, reid__option(p, "-DFETCHED=%d", fetched);
+    if (fetched) stages = 2 * fetched;
     int slices = 64 * stages * (s->bm + s->bn), sums = g->half || s->split > 1 ? 4 * s->bm * (s->bn + 4) : 0;
     s->shared = (unsigned)reid__max(slices, sums);
     reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
@@ -8008,6 +8008,7 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     reid__option(p, "-DSTAGES=%d%s", stages, s->split_in_memory ? " -DAPART=1" : "");
     reid__option(p, g->half ? "-DWARPS_M=%d -DWARPS_N=%d" : "-DEACH_M=%d -DEACH_N=%d", m, n);
     if (g->half) reid__option(p, "-DROW_SUMS=%d", g->pixels_per_sum[op->out] > 1);
+    if (fetched) reid__option(p, "-DFETCHED=%d", fetched);
     if (with)
         reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
                      with->stride, with->ih, with->iw);
