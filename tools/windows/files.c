@@ -182,21 +182,24 @@ FILE *windows_tmpfile(void) {
 
 static DWORD at_once(size_t size) { return size < 1u << 30 ? (DWORD)size : 1u << 30; }
 
-/* Writing to a pipe whose reader has gone is EPIPE; the C library reports an invalid argument. */
-static void name_broken_pipe(void) {
+/* Writing to a pipe whose reader has gone is EPIPE; the C library reports an invalid argument. So it does where the
+ * reader went in the middle of a write: then fewer bytes were written, and there is no error of Windows. */
+static void name_broken_pipe(FILE *f) {
     const unsigned long last = _doserrno;
-    if (last == ERROR_NO_DATA || last == ERROR_BROKEN_PIPE || last == ERROR_PIPE_NOT_CONNECTED) errno = EPIPE;
+    if (last == ERROR_NO_DATA || last == ERROR_BROKEN_PIPE || last == ERROR_PIPE_NOT_CONNECTED ||
+        (last == 0 && GetFileType(handle_of(_fileno(f))) == FILE_TYPE_PIPE))
+        errno = EPIPE;
 }
 
 size_t windows_fwrite(const void *from, size_t size, size_t count, FILE *f) {
     const size_t written = fwrite(from, size, count, f);
-    if (written < count) name_broken_pipe();
+    if (written < count) name_broken_pipe(f);
     return written;
 }
 
 int windows_fflush(FILE *f) {
     const int result = fflush(f);
-    if (result) name_broken_pipe();
+    if (result) name_broken_pipe(f);
     return result;
 }
 
