@@ -715,7 +715,8 @@ REID_API const char *reid_result_name(reid_result result);
 REID_API int reid_version(void);
 REID_API const char *reid_version_string(void);
 
-/* Embeddings to search. They are not copied: rows and groups must not change until reid_index_destroy. */
+/* Embeddings to search. They are not copied: rows and groups must not change until reid_index_destroy, or, if they have
+   moved, until reid_index_grow. */
 typedef struct reid_rows {
     const float *floats;    /* (count, dim), of any norm; scores are cosines if every row has norm 1 ... */
     const uint16_t *halves; /* ... or IEEE half precision instead, in half the memory: see reid_to_halves */
@@ -769,6 +770,16 @@ typedef struct reid_index reid_index;
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
                    those of reid_create. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
+
+/* Adds rows to an index, in much less time than making another one: only the new ones are checked, and on a GPU copied
+   there. The index stays on its device, and between two calls of reid_search: other threads may be searching.
+
+   Parameters      rows: all rows, first those of the index, unchanged, then the new ones; of the same dim and format,
+                   with groups if the index has them, which may all be new. The arrays may be others than before, which
+                   are not used any more once this returns.
+   Errors          those of reid_index_create and REID_ERR_FORKED. The index then still has the rows it had. A GPU needs
+                   memory for all rows beside those it has: if it has not, destroy the index and create another. */
+REID_API reid_result reid_index_grow(reid_index *index, const reid_rows *rows, reid_error *error);
 
 /* Frees everything but the rows. NULL is allowed. Thread safety: no search on this index may be running. */
 REID_API void reid_index_destroy(reid_index *index);
@@ -9232,7 +9243,7 @@ struct reid_index {
     pid_t pid;
     pthread_mutex_t mutex;    /* of `line` and `searching` */
     pthread_cond_t turn;      /* a search has ended */
-    int has_mutex, has_turn, searching;
+    int has_mutex, has_turn, searching, has_groups;
     struct reid__search_call *line; /* the calls that wait for their turn, oldest first */
     const reid__kernels *kernels;
     reid__team team;
@@ -9241,7 +9252,7 @@ struct reid_index {
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
-    float *wide;              /* (threads + 1, dim), while the index is created: rows that were halves; bytes of one */
+    float *wide;              /* (threads + 1, dim), while rows are added: those that were halves; bytes of one */
     struct reid__gpu_index *gpu; /* NULL: the CPU searches */
     size_t gpu_bytes;
 };
@@ -9285,6 +9296,7 @@ typedef struct reid__search_call {
     reid_error *error;
     reid_result result;
     struct reid__search_call *next; /* in line, or of those that are searched for together */
+    const reid_rows *rows;          /* to search for nothing, but add rows; or NULL */
 } reid__search_call;
 
 typedef struct reid__search_chunk {
@@ -9830,16 +9842,16 @@ static void reid__upload_part(void *task, int index) {
     if (rest > s->rest) s->rest = rest;
 }
 
-static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
+/* Uploads the rows from place `first` to place end - 1. */
+static int reid__gpu_index_send(reid_index *x, size_t first, size_t end) {
     reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
-    reid__search_arguments *a = &s->arguments;
-    size_t all = 0, padded = (size_t)a->tiles * REID__TILE_ROWS, *size = s->size;
+    size_t all = 0, *size = s->size;
     int code = 0;
     for (int c = 0; c < REID__COPIES; c++) all += size[c];
     size_t most = s->pinned_bytes / all;
-    for (s->first = 0; s->first < padded && !code; s->first += most) {
-        s->sent = padded - s->first < most ? padded - s->first : most;
+    for (s->first = first; s->first < end && !code; s->first += most) {
+        s->sent = end - s->first < most ? end - s->first : most;
         reid__parallel(&x->team, reid__upload_part, x, x->threads);
         const unsigned char *from = s->pinned;
         for (int c = 0; c < REID__COPIES && !code; from += s->sent * size[c++])
@@ -9847,12 +9859,31 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
                 code = cu->MemcpyHtoDAsync(s->copy[c] + s->first * size[c], from, s->sent * size[c], s->stream);
         if (!code) code = cu->StreamSynchronize(s->stream);
     }
+    return code;
+}
+
+/* Uploads the order of the rows; code: of their own copies. */
+static reid_result reid__gpu_index_end(reid_index *x, int code, reid_error *e) {
+    reid__gpu_index *s = x->gpu;
+    reid__driver *cu = &s->device.cu;
+    reid__search_arguments *a = &s->arguments;
     size_t word = sizeof(uint32_t);
     if (x->order && !code) code = cu->MemcpyHtoDAsync(a->order, x->order, x->rows.count * word, s->stream);
     if (x->order && !code) code = cu->MemcpyHtoDAsync(a->starts, x->starts, (x->groups + 1) * word, s->stream);
     int waited = cu->StreamSynchronize(s->stream);
     if (s->bytes) a->reach = x->longest + s->rest, a->slack = s->rest + 1e-6 * a->reach; /* and rounding to FP32 */
     return reid__gpu_check(&s->device, code ? code : waited, "uploading rows", e);
+}
+
+/* Allocates memory for the rows beside `kept` bytes. */
+static reid_result reid__gpu_index_alloc(reid_index *x, size_t kept, reid_error *e) {
+    reid__gpu_index *s = x->gpu;
+    size_t all = reid__gpu_index_layout(x, 0);
+    s->memory = 0, x->gpu_bytes = kept + all + s->pinned_bytes;
+    REID__TRY(reid__check_limit(x, 0, e));
+    REID__TRY(reid__gpu_check(&s->device, s->device.cu.MemAlloc(&s->memory, all), "the rows of an index", e));
+    reid__gpu_index_layout(x, s->memory);
+    return REID_OK;
 }
 
 static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_error *e) {
@@ -9869,25 +9900,19 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     if (!code) code = cu->ModuleGetFunction(&s->best.handle, s->module, "reid_search_best");
     s->queries.threads = 128, s->queries.shared = 128 * sizeof(double), s->best.threads = 256;
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
-    for (int tries = s->bytes ? 2 : 1; tries > 0; tries--, s->lean = 1) {
-        size_t all = reid__gpu_index_layout(x, 0);
-        x->gpu_bytes = all + s->pinned_bytes;
-        reid_result r = reid__check_limit(x, 0, e);
-        code = r == REID_OK ? cu->MemAlloc(&s->memory, all) : 0;
-        if (r == REID_OK && code != REID__CUDA_OUT_OF_MEMORY) break;
-        if (tries == 1) return r ? r : reid__gpu_check(&s->device, code, "the rows of an index", e);
-    }
-    if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
+    reid_result r = reid__gpu_index_alloc(x, 0, e);
+    if (s->bytes && (r == REID_ERR_MEMORY_LIMIT || r == REID_ERR_OUT_OF_MEMORY))
+        s->lean = 1, r = reid__gpu_index_alloc(x, 0, e);
+    REID__TRY(r);
+    code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
     s->pinned = (unsigned char *)pinned;
-    reid__gpu_index_layout(x, s->memory);
-    return reid__gpu_index_upload(x, e);
+    return reid__gpu_index_end(x, reid__gpu_index_send(x, 0, (size_t)s->arguments.tiles * REID__TILE_ROWS), e);
 }
 
 /* Sets the sizes. A GPU has memory for as many queries as REID__GPU_MEMORY allows, at least 16. */
-static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s, const reid_desc *desc) {
+static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
     reid__search_arguments *a = &s->arguments;
-    s->bytes = reid__bytes_pay(x, desc, s->device.arch);
     size_t padded = (x->rows.count / 128 + 1) * 128, tiles = padded / REID__TILE_ROWS;
     s->depth = (size_t)reid__search_depth(x->rows.dim, s->bytes);
     int exponent = 0;
@@ -9896,8 +9921,7 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s, const
     size_t queries = REID__GPU_MEMORY / (tiles * sizeof(float) + s->depth * 16) / 16 * 16;
     s->most = queries < 16 ? 16 : queries < REID__SEARCH_CHUNK ? (int)queries : REID__SEARCH_CHUNK;
     size_t rows = padded * s->depth * sizeof(float), least = s->depth * 6 + 24 * REID__GPU_HITS + 4096;
-    s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows;
-    if (s->pinned_bytes < least) s->pinned_bytes = least;
+    if (!s->pinned) s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows > least ? rows : least;
     a->tiles = (int)tiles, a->dim = x->rows.dim, a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
     a->step = 1 / s->scale;
     /* |maximum - score| of a query of length 1: 2^-11 for rounding either to a normal half, 2^-25 for each component
@@ -9915,7 +9939,7 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     reid__device *d = &s->device;
     reid_result r = reid__device_open(d, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, d->arch, d->version, e);
-    if (r == REID_OK) reid__gpu_index_sizes(x, s, desc);
+    if (r == REID_OK) s->bytes = reid__bytes_pay(x, desc, d->arch), reid__gpu_index_sizes(x, s);
     if (r == REID_OK && reid__search_program(&j, x->rows.dim, s->bytes)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(d, e);
     if (r == REID_OK) {
@@ -9925,6 +9949,64 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     reid__jit_free(&j);
     if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)%s", d->index, d->name, d->arch,
                       s->lean ? ", which has memory for the rows as bytes only" : "");
+    return r;
+}
+
+static int reid__is_old(const reid_index *x, const reid_index *was, size_t place) {
+    return place < x->rows.count && (x->order ? x->order[place] : place) < was->rows.count;
+}
+
+/* Whether old rows are copied on the GPU: they are in the order they were in, and new ones, each run of which takes as
+   long as uploading some hundred rows (20 us), are in few places. */
+static int reid__merge_pays(const reid_index *x, const reid_index *was, double scale) {
+    size_t runs = 0, old = 0;
+    for (size_t place = 0; place < x->rows.count; place++) {
+        int is_old = reid__is_old(x, was, place);
+        if (is_old && x->order && x->order[place] != was->order[old]) return 0;
+        if (is_old) old++;
+        else runs += place == 0 || reid__is_old(x, was, place - 1);
+    }
+    return runs * 128 <= x->rows.count && x->gpu->scale == scale;
+}
+
+/* Takes old rows from the copies before, and uploads the others. */
+static int reid__gpu_index_merge(reid_index *x, const reid_index *was, const reid__address *copies) {
+    reid__gpu_index *s = x->gpu;
+    size_t old = 0, end = 0, padded = (size_t)s->arguments.tiles * REID__TILE_ROWS;
+    int code = 0;
+    for (size_t place = 0; place < padded && !code; place = end) {
+        int is_old = reid__is_old(x, was, place);
+        while (end < padded && reid__is_old(x, was, end) == is_old) end++;
+        size_t n = end - place;
+        if (!is_old) code = reid__gpu_index_send(x, place, end);
+        for (int c = 0; c < REID__COPIES && is_old && !code; c++)
+            if (s->size[c])
+                code = s->device.cu.MemcpyDtoDAsync(s->copy[c] + place * s->size[c], copies[c] + old * s->size[c],
+                                                    n * s->size[c], s->stream);
+        if (is_old) old += n;
+    }
+    return code;
+}
+
+/* Replaces the memory for the rows that the index had. */
+static reid_result reid__gpu_index_grow(reid_index *x, const reid_index *was, reid_error *e) {
+    reid__gpu_index *s = x->gpu, had = *s;
+    size_t kept = x->gpu_bytes - s->pinned_bytes;
+    REID__TRY(reid__gpu_enter(&s->device, e));
+    reid__gpu_index_sizes(x, s);
+    reid_result r = reid__gpu_index_alloc(x, kept, e);
+    if (r == REID_OK) {
+        size_t all = (size_t)s->arguments.tiles * REID__TILE_ROWS;
+        int code = reid__merge_pays(x, was, had.scale) ? reid__gpu_index_merge(x, was, had.copy)
+                                                       : reid__gpu_index_send(x, 0, all);
+        r = reid__gpu_index_end(x, code, e);
+    }
+    reid__address unused = r == REID_OK ? had.memory : s->memory;
+    if (unused) s->device.cu.MemFree(unused);
+    reid__gpu_leave(&s->device);
+    had.device = s->device; /* which may be lost */
+    if (r != REID_OK) *s = had;
+    x->gpu_bytes = r == REID_OK ? x->gpu_bytes - kept : kept + s->pinned_bytes;
     return r;
 }
 
@@ -10081,9 +10163,127 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
 #define reid__index_device(x, desc)                                                                                    \
     ((desc)->device == REID_DEVICE_CUDA ? reid__fail((desc)->error, REID_ERR_DEVICE, REID__NO_CUDA) : REID_OK)
 #define reid__gpu_index_close(x, forked) (void)0
+#define reid__gpu_index_grow(x, was, e) REID_OK
 #define reid__search_gpu(h, e) REID_OK
 #endif
 
+/* --- the rows of an index ----------------------------------------------------------------------------------------- */
+/* What checking the rows from `first` on finds: the square of the longest; the first that is not finite. */
+typedef struct reid__lengths { reid_index *x; float longest; size_t first, bad; } reid__lengths;
+
+static void reid__lengths_part(void *task, int index) {
+    reid__lengths *c = (reid__lengths *)task;
+    const reid_rows *rows = &c->x->rows;
+    ptrdiff_t from, to;
+    float square, longest = 0;
+    size_t bad = SIZE_MAX;
+    reid__share((ptrdiff_t)(rows->count - c->first), c->x->threads, index, &from, &to);
+    for (size_t i = c->first + (size_t)from; i < c->first + (size_t)to && bad == SIZE_MAX; i++) {
+        const float *row = reid__row(c->x, i, c->x->wide + (ptrdiff_t)index * rows->dim);
+        c->x->kernels->dots(row, rows->dim, row, 1, &square);
+        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) bad = i;
+        if (square > longest) longest = square;
+    }
+    REID__LOCK(&c->x->mutex);
+    if (bad < c->bad) c->bad = bad;
+    if (longest > c->longest) c->longest = longest;
+}
+
+/* Checks the rows from `first` on; what is left in x->wide is for those who read rows next. */
+static reid_result reid__measure(reid_index *x, size_t first, reid_error *e) {
+    size_t wide = ((size_t)x->threads + 1) * (size_t)x->rows.dim * sizeof(float);
+    reid__lengths c = {x, 0, first, SIZE_MAX};
+    x->wide = (float *)reid__alloc(&x->mem, wide);
+    if (!x->wide) return reid__no_memory(e, "an index", wide);
+    reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
+    double longest = sqrt((double)c.longest * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
+    if (longest > x->longest) x->longest = longest;
+    if (c.bad == SIZE_MAX) return REID_OK;
+    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", c.bad);
+}
+
+/* Sorts the rows by group, then by number: four stable counting sorts, by the bytes of the groups, lowest first. */
+static reid_result reid__index_groups(reid_index *x, reid_error *e) {
+    const uint32_t *groups = x->rows.groups;
+    size_t count = x->rows.count, size = count * sizeof *x->order;
+    uint32_t *other = (uint32_t *)reid__alloc(&x->mem, size), *order = (uint32_t *)reid__alloc(&x->mem, size);
+    x->order = order, x->starts = (uint32_t *)reid__alloc(&x->mem, size + sizeof *x->starts);
+    if (!other || !order || !x->starts) return reid__free(&x->mem, other), reid__no_memory(e, "groups", size);
+    for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+    for (int shift = 0; shift < 32; shift += 8) {
+        size_t places[257] = {0}, i;
+        for (i = 0; i < count; i++) places[(groups[i] >> shift & 255) + 1]++;
+        for (i = 1; i < 257 && places[i] < count; i++) places[i] += places[i - 1];
+        if (i < 257) continue; /* all have the same */
+        for (i = 0; i < count; i++) other[places[groups[order[i]] >> shift & 255]++] = order[i];
+        x->order = other, other = order, order = x->order;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || groups[order[i]] != groups[order[i - 1]]) x->starts[x->groups++] = (uint32_t)i;
+        size_t rows = i + 1 - x->starts[x->groups - 1];
+        if (rows > x->largest) x->largest = rows;
+    }
+    x->starts[x->groups] = (uint32_t)count;
+    reid__free(&x->mem, other);
+    return REID_OK;
+}
+
+/* desc: NULL for rows that an index gets later. */
+static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows, reid_error *e) {
+    size_t size;
+    if (desc && (desc->threads < 0 || desc->threads > 1024))
+        return reid__invalid(e, "desc.threads is %d; it must be 0 to 1024", desc->threads);
+    if (desc && ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA))
+        return reid__invalid(e, "desc.device is %d, not a reid_device", (int)desc->device);
+    if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
+        !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
+        return reid__invalid(e, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
+                             (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
+    if (rows->count && !rows->floats == !rows->halves)
+        return reid__invalid(e, "give either rows.floats or rows.halves");
+    return REID_OK;
+}
+
+/* The rows, and what belongs to them. Other threads may be reading dim, which never changes. */
+static void reid__set_rows(reid_index *to, const reid_index *from) {
+    to->rows.floats = from->rows.floats, to->rows.halves = from->rows.halves;
+    to->rows.groups = from->rows.groups, to->rows.count = from->rows.count;
+    to->order = from->order, to->starts = from->starts, to->groups = from->groups;
+    to->largest = from->largest, to->longest = from->longest;
+}
+
+static reid_result reid__check_more(const reid_index *x, const reid_rows *more, reid_error *e) {
+    static const char *const kinds[] = {"floats", "halves"}, *const with[] = {"without", "with"};
+    const reid_rows *had = &x->rows;
+    if (more->dim == had->dim && more->count >= had->count && (more->groups != NULL) == x->has_groups &&
+        (!had->count || !more->halves == !had->halves))
+        return reid__check_rows(NULL, more, e);
+    return reid__invalid(e, "%llu rows of %d %s %s groups cannot be those of an index of %llu rows of %d %s %s groups",
+                         (unsigned long long)more->count, more->dim, kinds[more->halves != NULL],
+                         with[more->groups != NULL], (unsigned long long)had->count, had->dim,
+                         kinds[had->halves != NULL], with[x->has_groups]);
+}
+
+/* Adds the rows behind those that the index has, or leaves it as it was. */
+static reid_result reid__add_rows(reid_index *x, const reid_rows *rows, reid_error *e) {
+    reid_index was, next;
+    REID__TRY(reid__check_more(x, rows, e));
+    memset(&next, 0, sizeof next);
+    next.rows = *rows, next.longest = x->longest;
+    reid__set_rows(&was, x);
+    reid__set_rows(x, &next);
+    reid_result r = reid__measure(x, was.rows.count, e);
+    if (r == REID_OK && x->has_groups) r = reid__index_groups(x, e);
+    if (r == REID_OK) r = reid__check_limit(x, 0, e);
+    if (r == REID_OK && x->gpu) r = reid__gpu_index_grow(x, &was, e);
+    reid__free(&x->mem, x->wide);
+    reid__free(&x->mem, r == REID_OK ? was.order : x->order);
+    reid__free(&x->mem, r == REID_OK ? was.starts : x->starts);
+    if (r != REID_OK) reid__set_rows(x, &was);
+    return r;
+}
+
+/* --- searches ----------------------------------------------------------------------------------------------------- */
 /* Makes the search mutual if that pays: every row gets a deferred list, if these take no more memory than the rows. */
 static reid_result reid__make_mutual(reid__search_chunk *h, reid_error *e) {
     reid_index *x = h->x;
@@ -10108,7 +10308,7 @@ static reid_result reid__check_search(const reid_index *x, const reid__search_ca
                              (int)d->scoring);
     if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
         return reid__invalid(e, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
-    if (d->scoring != REID_ROWS && !x->rows.groups)
+    if (d->scoring != REID_ROWS && !x->has_groups)
         return reid__invalid(e, "groups are searched, but rows.groups was NULL");
     if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
         return reid__invalid(e, "the threshold is not a number");
@@ -10127,6 +10327,7 @@ static reid_result reid__check_search(const reid_index *x, const reid__search_ca
    theirs: the rows, from whose memory a search of few queries takes most of its time, are read once for all. */
 static int reid__search_alike(const reid__search_call *a, const reid__search_call *b) {
     const reid_search_desc *x = a->d, *y = b->d;
+    if (a->rows || b->rows) return 0;
     if (a->each || b->each || x->exclude || y->exclude) return 0;
     if (x->scoring != y->scoring || (x->scoring == REID_GROUP_TOP && x->top != y->top)) return 0;
     double least = x->use_threshold ? x->threshold : -INFINITY, other = y->use_threshold ? y->threshold : -INFINITY;
@@ -10154,8 +10355,10 @@ static reid__search_call *reid__take_turn(reid_index *x) {
 static reid_result reid__search_calls(reid_index *x, const reid__search_call *calls, const float *queries, int n,
                                       reid_error *e) {
     const reid_search_desc *d = calls->d;
-    int grouped = d->scoring != REID_ROWS;
     reid__search_chunk h;
+    if (calls->rows) return reid__add_rows(x, calls->rows, e);
+    if (!x->rows.count) return REID_OK;
+    int grouped = d->scoring != REID_ROWS;
     memset(&h, 0, sizeof h);
     h.x = x, h.d = d, h.calls = calls, h.given = queries, h.given_n = n;
     h.order = grouped ? x->order : NULL, h.starts = grouped ? x->starts : NULL;
@@ -10187,8 +10390,8 @@ static int reid__search_together(reid_index *x, const reid__search_call *calls) 
 static reid_result reid__search_for(reid_index *x, reid__search_call *call) {
     if (x->pid != getpid()) return reid__fail(call->error, REID_ERR_FORKED, "create the index after the fork");
     REID__ENTER();
-    REID__TRY(reid__check_search(x, call));
-    if (!call->n || !x->rows.count) return REID_OK;
+    if (!call->rows) REID__TRY(reid__check_search(x, call));
+    if (!call->rows && !call->n) return REID_OK;
     pthread_mutex_lock(&x->mutex);
     reid__search_call **end = &x->line, *calls;
     while (*end) end = &(*end)->next;
@@ -10211,7 +10414,7 @@ static reid_result reid__search_for(reid_index *x, reid__search_call *call) {
 
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error) {
-    reid__search_call call = {search, queries, n, 0, hits, found, NULL, NULL, error, REID_OK, NULL};
+    reid__search_call call = {search, queries, n, 0, hits, found, NULL, NULL, error, REID_OK, NULL, NULL};
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
         return reid__invalid(error, "index, n >= 0, queries, search, hits and found are needed");
@@ -10225,81 +10428,6 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 }
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
-/* What checking all rows finds: the square of the longest; the first that is not finite. */
-typedef struct reid__lengths { reid_index *x; float longest; size_t bad; } reid__lengths;
-
-static void reid__lengths_part(void *task, int index) {
-    reid__lengths *c = (reid__lengths *)task;
-    const reid_rows *rows = &c->x->rows;
-    ptrdiff_t from, to;
-    float square, longest = 0;
-    size_t bad = SIZE_MAX;
-    reid__share((ptrdiff_t)rows->count, c->x->threads, index, &from, &to);
-    for (ptrdiff_t i = from; i < to && bad == SIZE_MAX; i++) {
-        const float *row = reid__row(c->x, (size_t)i, c->x->wide + (ptrdiff_t)index * rows->dim);
-        c->x->kernels->dots(row, rows->dim, row, 1, &square);
-        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) bad = (size_t)i;
-        if (square > longest) longest = square;
-    }
-    REID__LOCK(&c->x->mutex);
-    if (bad < c->bad) c->bad = bad;
-    if (longest > c->longest) c->longest = longest;
-}
-
-static reid_result reid__measure(reid_index *x, reid_error *e) {
-    size_t wide = ((size_t)x->threads + 1) * (size_t)x->rows.dim * sizeof(float);
-    reid__lengths c = {x, 0, SIZE_MAX};
-    x->wide = (float *)reid__alloc(&x->mem, wide);
-    if (!x->wide) return reid__no_memory(e, "an index", wide);
-    reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
-    x->longest = sqrt((double)c.longest * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
-    if (c.bad == SIZE_MAX) return REID_OK;
-    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", c.bad);
-}
-
-static int reid__compare_keys(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static reid_result reid__index_groups(reid_index *x, reid_error *e) {
-    size_t count = x->rows.count, keys_size = count * sizeof(uint64_t), sorted = 1;
-    uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
-    x->order = (uint32_t *)reid__alloc(&x->mem, count * sizeof *x->order);
-    x->starts = (uint32_t *)reid__alloc(&x->mem, (count + 1) * sizeof *x->starts);
-    if (!keys || !x->order || !x->starts) return reid__no_memory(e, "groups", keys_size);
-    for (size_t i = 0; i < count; i++) {
-        keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
-        if (i && keys[i] < keys[i - 1]) sorted = 0;
-    }
-    if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
-    for (size_t i = 0; i < count; i++) {
-        x->order[i] = (uint32_t)keys[i];
-        if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
-        size_t rows = i + 1 - x->starts[x->groups - 1];
-        if (rows > x->largest) x->largest = rows;
-    }
-    x->starts[x->groups] = (uint32_t)count;
-    reid__free(&x->mem, keys);
-    return REID_OK;
-}
-
-static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
-    reid_error *e = desc->error;
-    size_t size;
-    if (desc->threads < 0 || desc->threads > 1024)
-        return reid__invalid(e, "desc.threads is %d; it must be 0 to 1024", desc->threads);
-    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__invalid(e, "desc.device is %d, not a reid_device", (int)desc->device);
-    if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
-        !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
-        return reid__invalid(e, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
-                             (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
-    if (rows->count && !rows->floats == !rows->halves)
-        return reid__invalid(e, "give either rows.floats or rows.halves");
-    return REID_OK;
-}
-
 static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
     REID__TRY(reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e));
@@ -10309,8 +10437,8 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_result r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
     if (r != REID_OK) return reid__fail(e, r, "could not start the threads of an index: %s", reid_result_string(r));
     x->threads = x->team.size;
-    REID__TRY(reid__measure(x, e));
-    if (x->rows.groups) REID__TRY(reid__index_groups(x, e));
+    REID__TRY(reid__measure(x, 0, e));
+    if (x->has_groups) REID__TRY(reid__index_groups(x, e));
     REID__TRY(reid__index_device(x, desc));
     reid__free(&x->mem, x->wide);
     return reid__check_limit(x, 0, e);
@@ -10333,15 +10461,22 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     if (!desc || !rows || !out) return reid__lacks(desc, "rows and out");
     reid__clear_error(desc->error);
     REID__TRY(reid__mem_init(&mem, desc));
-    REID__TRY(reid__check_rows(desc, rows));
+    REID__TRY(reid__check_rows(desc, rows, desc->error));
     REID__ENTER();
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (!x) return reid__no_memory(desc->error, "an index", sizeof *x);
-    x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
+    x->mem = mem, x->rows = *rows, x->has_groups = rows->groups != NULL;
+    x->pid = getpid(), x->memory_limit = desc->memory_limit;
     reid_result r = reid__index_open(x, desc);
     if (r == REID_OK) *out = x;
     else reid_index_destroy(x);
     return r;
+}
+
+REID_API reid_result reid_index_grow(reid_index *index, const reid_rows *rows, reid_error *error) {
+    reid__search_call call = {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, error, REID_OK, NULL, rows};
+    reid__clear_error(error);
+    return index && rows ? reid__search_for(index, &call) : reid__invalid(error, "index and rows are needed");
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -10560,7 +10695,7 @@ static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
         r = reid__go_on(g);
         const float *queries = asked < g->live ? g->queries : g->means + (size_t)g->at * (size_t)g->dim;
         reid__search_call call = {&search, queries, n, 0, g->hits, g->found, reid__take_chunk, g, g->desc.error,
-                                  REID_OK, NULL};
+                                  REID_OK, NULL, NULL};
         if (r == REID_OK) r = reid__search_for(index, &call);
     }
     reid_index_destroy(index);
@@ -10763,6 +10898,11 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     return REID_OK;
 }
 
+static int reid__compare_keys(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 /* Joins equal rows, which a search may not tell apart; not those with a must_link: their groups have others, too. */
 static reid_result reid__join_equals(reid__grouping *g) {
     size_t bytes = (size_t)g->count * sizeof(uint64_t);
@@ -10841,7 +10981,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     g.count = rows->count < UINT32_MAX ? (uint32_t)rows->count : 0;
     reid_error *e = desc->error;
     reid_result r = reid__mem_init(&g.mem, desc);
-    if (r == REID_OK) r = reid__check_rows(desc, rows);
+    if (r == REID_OK) r = reid__check_rows(desc, rows, desc->error);
     if (r == REID_OK && rows->groups) r = reid__invalid(e, "rows.groups must be NULL: reid_group finds groups");
     if (r == REID_OK && !(group->threshold >= -2 && group->threshold <= 2))
         r = reid__invalid(e, "the threshold is %g, which is not a cosine", group->threshold);
@@ -12933,6 +13073,11 @@ static inline reid_result reid__left_out(reid_error *e, const char *macro) {
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
     if (out) *out = NULL;
     return desc && rows && out ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
+}
+
+REID_API reid_result reid_index_grow(reid_index *index, const reid_rows *rows, reid_error *error) {
+    (void)index, (void)rows;
+    return reid__left_out(error, "REID_NO_SEARCH");
 }
 
 REID_API void reid_index_destroy(reid_index *index) { (void)index; }

@@ -1,5 +1,5 @@
 /* Demonstrates how to search a gallery of embeddings, exactly and in memory: for the best templates, for the best
-   identities, and with some rows excluded.
+   identities, with some rows excluded, and for one that is enrolled while the gallery is searched.
 
      cc -O2 search.c -o search -lm
      ./search
@@ -16,7 +16,9 @@
      without it  row   4241  identity    424  score 0.9338
                  row  89324  identity   8932  score 0.3858
                  row  83376  identity   8337  score 0.3704
-     100000 rows, 32 queries: 17.2 ms of all CPUs */
+     100000 rows, 32 queries: 17.2 ms of all CPUs
+     a stranger  row  67710  identity   6771  score 0.3576
+     enrolled    row 100000  identity  10000  score 0.9808 */
 #define _GNU_SOURCE 1
 #define REID_IMPLEMENTATION
 #include "../reid.h"
@@ -48,7 +50,7 @@ static int show(reid_index *index, const float *queries, const char *what, reid_
     reid_hit hits[K];
     int found;
     reid_error error;
-    search.k = K;
+    if (!search.k) search.k = K;
     if (reid_search(index, queries, 1, &search, hits, &found, &error) != REID_OK) {
         fprintf(stderr, "search: %s\n", error.text);
         return 0;
@@ -77,10 +79,28 @@ static int search_all(reid_index *index, const float *queries) {
     return 1;
 }
 
+/* Searches for an individual that the gallery does not have, adds it, and searches again. */
+static int enrol(reid_index *index, float *rows, uint32_t *identities) {
+    float query[DIM];
+    reid_error error;
+    reid_search_desc best = REID_INIT;
+    const reid_rows more = {rows, NULL, ROWS + 1, DIM, identities}; /* all rows, the new ones last */
+    best.k = 1, best.scoring = REID_GROUP_MAX;
+    make_row(query, ROWS / PER_IDENTITY, ROWS, 0.1f);
+    if (!show(index, query, "a stranger", best)) return 0;
+    make_row(rows + (size_t)ROWS * DIM, ROWS / PER_IDENTITY, ROWS, 0);
+    identities[ROWS] = ROWS / PER_IDENTITY;
+    if (reid_index_grow(index, &more, &error) != REID_OK) {
+        fprintf(stderr, "search: %s\n", error.text);
+        return 0;
+    }
+    return show(index, query, "enrolled", best);
+}
+
 int main(void) {
-    float *rows = (float *)malloc((size_t)ROWS * DIM * sizeof *rows);
+    float *rows = (float *)malloc(((size_t)ROWS + 1) * DIM * sizeof *rows);
     float *queries = (float *)malloc((size_t)QUERIES * DIM * sizeof *queries);
-    uint32_t *identities = (uint32_t *)malloc(ROWS * sizeof *identities);
+    uint32_t *identities = (uint32_t *)malloc((ROWS + 1) * sizeof *identities);
     if (!rows || !queries || !identities) return 1;
     for (uint32_t i = 0; i < ROWS; i++) {
         make_row(rows + (size_t)i * DIM, i / PER_IDENTITY, i, 0);
@@ -97,7 +117,7 @@ int main(void) {
     reid_rows gallery = {rows, NULL, ROWS, DIM, identities}; /* borrowed until reid_index_destroy */
     desc.error = &error;
     int ok = reid_index_create(&desc, &gallery, &index) == REID_OK;
-    if (ok) ok = search_all(index, queries);
+    if (ok) ok = search_all(index, queries) && enrol(index, rows, identities);
     else fprintf(stderr, "search: %s\n", error.text);
     reid_index_destroy(index);
     free(rows), free(queries), free(identities);

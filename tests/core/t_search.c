@@ -190,11 +190,29 @@ static void refuse_memory(void) {
 #endif
 }
 
+static reid_rows rows_of(const bed *b) {
+    const reid_rows rows = {b->halves ? NULL : b->rows, b->halves, b->c->count, b->c->dim, b->groups};
+    return rows;
+}
+
 static reid_index *open_index(const bed *b, reid_desc *desc) {
     reid_index *index;
+    reid_rows rows = rows_of(b);
     if (getenv("SEARCH_LEAN")) refuse_memory();
-    reid_rows rows = {b->halves ? NULL : b->rows, b->halves, b->c->count, b->c->dim, b->groups};
     return reid_index_create(desc, &rows, &index) == REID_OK ? index : NULL;
+}
+
+/* The same index, made of a third of the rows, then of almost all, then of all. */
+static reid_index *grow_index(const bed *b, reid_desc *desc) {
+    reid_index *index;
+    reid_rows all = rows_of(b), some = all;
+    some.count = all.count / 3;
+    if (getenv("SEARCH_LEAN")) refuse_memory();
+    if (reid_index_create(desc, &some, &index) != REID_OK) return NULL;
+    some.count = all.count - (all.count > 0);
+    assert_int_equal(reid_index_grow(index, &some, desc->error), REID_OK);
+    assert_int_equal(reid_index_grow(index, &all, desc->error), REID_OK);
+    return index;
 }
 
 static void compare(const bed *b, const reid_hit *hits, const int *found, const char *isa) {
@@ -218,13 +236,14 @@ static void run_bed(const bed *b) {
     const search_case *c = b->c;
     reid_hit *hits = block((size_t)(c->n * c->k) * sizeof *hits);
     int *found = block((size_t)c->n * sizeof *found);
+    static int opened;
     for (int i = 0; i < 4; i++) {
         int isa = isas[i];
         reid_desc desc = new_desc();
         reid_error error = {REID_OK, ""};
         if (!is_tried(isa)) continue;
         desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads, desc.error = &error;
-        reid_index *index = open_index(b, &desc);
+        reid_index *index = (opened++ % 2 ? grow_index : open_index)(b, &desc); /* each every other time */
         assert_string_equal(error.text, "");
         assert_non_null(index);
         assert_int_equal(reid_search(index, b->queries, c->n, &b->desc, hits, found, &error), REID_OK);
@@ -473,6 +492,47 @@ static void test_refused_indexes(void **unused) {
     free_bed(&s.b);
 }
 
+static void test_refused_growth(void **unused) {
+    small s, before;
+    reid_index *index;
+    (void)unused;
+    make_small(&s), make_small(&before);
+    before.rows.count = 40;
+    assert_int_equal(reid_index_create(&s.desc, &before.rows, &index), REID_OK);
+    const reid_rows cases[] = {
+        {s.b.rows, NULL, 39, 8, s.b.groups},     {s.b.rows, NULL, 50, 9, s.b.groups}, {s.b.rows, NULL, 50, 8, NULL},
+        {NULL, (uint16_t *)(void *)s.b.rows, 50, 8, s.b.groups}, {NULL, NULL, 50, 8, s.b.groups},
+        {s.b.rows, NULL, UINT32_MAX, 8, s.b.groups},
+    };
+    static const char *const parts[] = {
+        "39 rows of 8 floats with groups cannot be those of an index of 40 rows of 8 floats with groups",
+        "50 rows of 9 floats with groups cannot", "50 rows of 8 floats without groups cannot",
+        "50 rows of 8 halves with groups cannot", "either rows.floats or rows.halves", "the limit is 4294967294 rows",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(reid_index_grow(index, &cases[i], &s.error), REID_ERR_INVALID_ARG);
+        assert_says(s.error.text, parts[i]);
+    }
+    s.b.rows[45 * 8 + 1] = NAN;
+    assert_int_equal(reid_index_grow(index, &s.rows, &s.error), REID_ERR_EMBEDDING);
+    assert_says(s.error.text, "row 45 is not finite");
+    assert_int_equal(reid_index_grow(index, NULL, &s.error), REID_ERR_INVALID_ARG);
+    assert_int_equal(reid_index_grow(NULL, &s.rows, NULL), REID_ERR_INVALID_ARG);
+    reid_hit hits[100], first[100];
+    int found, found_first;
+    reid_search_desc d = s.b.desc;
+    d.k = 100;
+    assert_int_equal(reid_search(index, s.b.queries, 1, &d, hits, &found, &s.error), REID_OK);
+    reid_index_destroy(index);
+    assert_int_equal(reid_index_create(&before.desc, &before.rows, &index), REID_OK);
+    assert_int_equal(reid_search(index, s.b.queries, 1, &d, first, &found_first, &s.error), REID_OK);
+    assert_int_equal(found, 40);
+    assert_int_equal(found_first, 40);
+    assert_memory_equal(hits, first, sizeof hits); /* the index has the rows that it had */
+    reid_index_destroy(index);
+    free_bed(&s.b), free_bed(&before.b);
+}
+
 static void no_hits(small *s, reid_index *index, const reid_search_desc *d, reid_result result, const char *part) {
     reid_hit hits[6], zero[6];
     int found[3];
@@ -533,6 +593,13 @@ static void test_refused_searches(void **unused) {
     free_bed(&s.b);
 }
 
+static reid_index *open_few(const bed *b, reid_desc *desc) {
+    reid_index *index;
+    reid_rows rows = rows_of(b);
+    rows.count -= rows.count / 8;
+    return reid_index_create(desc, &rows, &index) == REID_OK ? index : NULL;
+}
+
 /* Each allocation refused in turn; freed sizes are checked. is_known: the expected hits are known. */
 static void refuse_each(const bed *b, reid_hit *hits, int *found, int is_known) {
     for (size_t at = 1, done = 0; !done; at++) {
@@ -543,13 +610,19 @@ static void refuse_each(const bed *b, reid_hit *hits, int *found, int is_known) 
         heap.fail_at = at;
         desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
         desc.error = &error;
-        reid_index *index = open_index(b, &desc);
+        reid_index *index = open_few(b, &desc);
+        reid_rows all = rows_of(b);
+        reid_result grown = index ? reid_index_grow(index, &all, &error) : REID_OK;
+        if (index && grown != REID_OK) {
+            assert_int_equal(error.code, REID_ERR_OUT_OF_MEMORY);
+            assert_int_equal(reid_index_grow(index, &all, &error), REID_OK); /* only one allocation is refused */
+        }
         if (index) {
             reid_result r = reid_search(index, b->queries, b->c->n, &b->desc, hits, found, &error);
             if (r == REID_OK && is_known) compare(b, hits, found, "memory");
-            done = r == REID_OK && at > 4;
+            done = grown == REID_OK && r == REID_OK && at > 4;
         }
-        assert_true(done || error.code == REID_ERR_OUT_OF_MEMORY);
+        assert_true(done || grown != REID_OK || error.code == REID_ERR_OUT_OF_MEMORY);
         reid_index_destroy(index);
         assert_int_equal(heap.live, 0);
         assert_int_equal(heap.wrong_size, 0);
@@ -724,6 +797,7 @@ int main(int argc, char **argv) { /* an argument: this test alone */
         cmocka_unit_test(test_close),  cmocka_unit_test(test_halves),           cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_indexes),  cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refused_searches), cmocka_unit_test(test_many),   cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_refused_growth),
     };
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),

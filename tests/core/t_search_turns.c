@@ -1,5 +1,6 @@
 /* t_search_turns.c: calls of reid_search that wait for each other. Those that want the same are searched for together,
-   the others one after another in their order; every call receives what it receives alone. Run it from the top.
+   the others one after another in their order; every call receives what it receives alone. So does reid_index_grow, and
+   those searched for after it have its rows. Run it from the top.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_search_turns.c -o t_search_turns -lcmocka -lm -lpthread */
 #include <stdarg.h>
@@ -12,15 +13,16 @@
 #define REID_IMPLEMENTATION
 #include "reid.h"
 
-enum { ROWS = 500, DIM = 24, CALLS = 8, MOST = 1024, K = 5 };
+enum { ROWS = 500, FEW = 450, DIM = 24, CALLS = 8, MOST = 1024, K = 5 };
 
 static float rows[ROWS * DIM], queries[MOST * DIM];
 
-/* A call of reid_search on a thread of its own. */
+/* A call of reid_search, or of reid_index_grow, on a thread of its own. */
 typedef struct caller {
     pthread_t thread;
     reid_index *index;
     reid_search_desc search;
+    int grows, few; /* it adds the last rows; it is searched for without them */
     int first, n; /* of queries */
     reid_result result;
     reid_hit hits[MOST * K];
@@ -80,13 +82,15 @@ static int is_odd(int query, size_t row, void *user) {
 }
 
 static void *call(void *arg) {
+    const reid_rows all = {rows, NULL, ROWS, DIM, NULL};
     caller *c = arg;
-    c->result = reid_search(c->index, queries + c->first * DIM, c->n, &c->search, c->hits, c->found, NULL);
+    if (c->grows) c->result = reid_index_grow(c->index, &all, NULL);
+    else c->result = reid_search(c->index, queries + c->first * DIM, c->n, &c->search, c->hits, c->found, NULL);
     return NULL;
 }
 
-static reid_index *open_index(gate *g) {
-    const reid_rows given = {rows, NULL, ROWS, DIM, NULL};
+static reid_index *open_index(gate *g, int few) {
+    const reid_rows given = {rows, NULL, few ? FEW : ROWS, DIM, NULL};
     reid_desc desc = REID_INIT;
     desc.device = REID_DEVICE_CPU, desc.threads = 2, desc.parallel_fn = pool, desc.parallel_user = g;
     desc.alloc_fn = some_memory, desc.free_fn = free_memory;
@@ -104,9 +108,8 @@ static void check(const caller *c) {
     gate none = {NULL, 0, 0, 0, {0}};
     caller *alone = malloc(sizeof *alone);
     assert_non_null(alone);
-    *alone = *c, alone->index = open_index(&none), none.index = NULL;
+    *alone = *c, alone->index = open_index(&none, c->few), none.index = NULL;
     call(alone);
-    assert_int_equal(c->result, REID_OK);
     assert_int_equal(alone->result, REID_OK);
     assert_memory_equal(c->found, alone->found, (size_t)c->n * sizeof *c->found);
     assert_memory_equal(c->hits, alone->hits, (size_t)c->n * (size_t)c->search.k * sizeof *c->hits);
@@ -116,7 +119,7 @@ static void check(const caller *c) {
 
 /* Calls 1 and later come, in order, while call 0 computes. */
 static void run_all(gate *g) {
-    reid_index *index = open_index(g);
+    reid_index *index = open_index(g, callers[0].few);
     g->waiting = CALLS - 1, g->is_open = 0;
     for (int i = 0; i < CALLS; i++) {
         callers[i].index = index;
@@ -129,7 +132,9 @@ static void run_all(gate *g) {
     assert_int_equal(index->searching, 0);
     g->index = NULL;
     reid_index_destroy(index);
-    for (int i = 0; i < CALLS; i++) check(&callers[i]);
+    for (int i = 0; i < CALLS; i++) assert_int_equal(callers[i].result, REID_OK);
+    for (int i = 0; i < CALLS; i++)
+        if (!callers[i].grows) check(&callers[i]);
 }
 
 static void expect_sizes(const gate *g, const int *sizes, int count) {
@@ -191,10 +196,25 @@ static void test_memory(void **unused) {
     expect_sizes(&g, want, CALLS);
 }
 
+/* Calls behind it in line may still be searched for with those before it. */
+static void test_growth(void **unused) {
+    (void)unused;
+    for (int at = 1; at <= 3; at += 2) {
+        gate g = {NULL, 0, 0, 0, {0}};
+        const int want[] = {2, 28 - at};
+        for (int i = 0; i < CALLS; i++) {
+            set_caller(i, 10 * i, i ? i : 2);
+            callers[i].grows = i == at, callers[i].few = i == 0 || at > 1;
+        }
+        run_all(&g);
+        expect_sizes(&g, want, 2);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alike), cmocka_unit_test(test_different), cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_large), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_large), cmocka_unit_test(test_memory),    cmocka_unit_test(test_growth),
     };
     uint64_t state = 7;
     for (int i = 0; i < (ROWS + MOST) * DIM; i++) {

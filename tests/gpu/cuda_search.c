@@ -2,7 +2,7 @@
    choice, kernels from a pack; and whether rows are left out at all. t_search.c checks that results are those of a
    sort. Run by t_cuda_search.sh on the emulator.
 
-       cuda_search PART            scout, copies, pack, memory, fork or automatic
+       cuda_search PART            scout, copies, growth, pack, memory, fork or automatic
        cuda_search calls CODE */
 #include "cuda_faults.h"
 
@@ -34,14 +34,28 @@ static int left_out(int query, size_t row, void *user) {
     return (row + (size_t)query) % 5 == 0;
 }
 
-static reid_result open_index(reid_desc *desc, reid_device device, reid_index **index) {
-    const reid_rows gallery = {rows, NULL, ROWS, COLUMNS, groups};
+static reid_rows gallery_of(size_t count) {
+    const reid_rows gallery = {rows, NULL, count, COLUMNS, groups};
+    return gallery;
+}
+
+static reid_result grow(reid_index *index) {
+    const reid_rows all_rows = gallery_of(ROWS);
+    return reid_index_grow(index, &all_rows, &error);
+}
+
+static reid_result open_rows(reid_desc *desc, reid_device device, size_t count, reid_index **index) {
+    const reid_rows gallery = gallery_of(count);
     memset(&all, 0, sizeof all);
     memset(&error, 0x55, sizeof error);
     desc->device = device, desc->threads = 2, desc->error = &error;
     desc->kernels_src = test_kernels;
     desc->log_fn = log_line, desc->log_user = &all;
     return reid_index_create(desc, &gallery, index);
+}
+
+static reid_result open_index(reid_desc *desc, reid_device device, reid_index **index) {
+    return open_rows(desc, device, ROWS, index);
 }
 
 static reid_result search_in(reid_index *index, reid_hit *hits, int *found) {
@@ -121,6 +135,68 @@ static void test_copies(void) {
     }
 }
 
+/* An index that grows has the hits of one made of all rows. Whether it uploads old rows again is seen by changing one
+   of them before: if not, the old one is found. */
+static void test_growth(void) {
+    static const struct {
+        const char *what;
+        int old, run, halves, precision; /* rows of a group that are neighbours, or 0 for groups that are scattered */
+        float last;
+        int copied, regroup;
+    } cases[] = {
+        {"ten rows at the end", ROWS - 10, 5, 0, 0, 0, 1, 0},
+        {"most rows", 100, 5, 0, 0, 0, 1, 0},
+        {"no row", ROWS, 5, 0, 0, 0, 1, 0},
+        {"the first rows", 0, 5, 0, 0, 0, 0, 0},
+        {"ten groups", ROWS - 10, 0, 0, 0, 0, 1, 0},
+        {"a hundred groups", ROWS - 100, 0, 0, 0, 0, 0, 0},
+        {"halves", ROWS - 10, 0, 1, 0, 0, 1, 0},
+        {"bytes", ROWS - 10, 0, 0, REID_INT8, 0, 1, 0},
+        {"a longer row", ROWS - 10, 5, 0, 0, 100, 0, 0},
+        {"a longer row of halves", ROWS - 10, 0, 1, 0, 100, 1, 0},
+        {"a longer row of bytes", ROWS - 10, 5, 0, REID_INT8, 100, 0, 0},
+        {"other groups", ROWS - 10, 5, 0, 0, 0, 0, 1},
+    };
+    static uint16_t halves[ROWS * COLUMNS];
+    static float kept[ROWS * COLUMNS];
+    static uint32_t kept_groups[ROWS];
+    memcpy(kept, rows, sizeof rows), memcpy(kept_groups, groups, sizeof groups);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reid_hit hits[2][QUERIES * TOP];
+        int found[2][QUERIES], old = cases[i].old;
+        reid_desc desc = REID_INIT;
+        reid_search_desc search = REID_INIT;
+        reid_index *grown, *made;
+        test_case = cases[i].what;
+        if (cases[i].last) rows[(ROWS - 1) * COLUMNS] = cases[i].last;
+        for (int j = 0; cases[i].run && j < ROWS; j++) groups[j] = (uint32_t)(j / cases[i].run);
+        reid_to_halves(rows, halves, ROWS * COLUMNS);
+        reid_rows gallery = gallery_of((size_t)old);
+        if (cases[i].halves) gallery.floats = NULL, gallery.halves = halves;
+        desc.device = REID_DEVICE_CUDA, desc.kernels_src = test_kernels, desc.error = &error, desc.threads = 2;
+        desc.precision = (reid_precision)cases[i].precision;
+        if (!CHECK_RESULT(reid_index_create(&desc, &gallery, &grown), REID_OK)) return;
+        const uint16_t half = halves[0];
+        const float value = rows[0];
+        rows[0] = 0.25f, halves[0] = 0x3400;
+        for (int j = 0; cases[i].regroup && j < ROWS; j++) groups[j] = (uint32_t)(ROWS - j);
+        gallery.count = ROWS;
+        CHECK_RESULT(reid_index_grow(grown, &gallery, &error), REID_OK);
+        if (cases[i].copied) rows[0] = value, halves[0] = half;
+        desc.device = REID_DEVICE_CPU;
+        if (!CHECK_RESULT(reid_index_create(&desc, &gallery, &made), REID_OK)) return;
+        for (int scoring = REID_ROWS; scoring <= REID_GROUP_TOP; scoring++) {
+            search.k = TOP, search.scoring = (reid_scoring)scoring, search.top = 2;
+            CHECK_RESULT(reid_search(grown, queries, QUERIES, &search, hits[0], found[0], &error), REID_OK);
+            CHECK_RESULT(reid_search(made, queries, QUERIES, &search, hits[1], found[1], &error), REID_OK);
+            CHECK(memcmp(hits[0], hits[1], sizeof *hits) == 0 && memcmp(found[0], found[1], sizeof *found) == 0);
+        }
+        reid_index_destroy(grown), reid_index_destroy(made);
+        memcpy(rows, kept, sizeof rows), memcpy(groups, kept_groups, sizeof groups);
+        check_gone();
+    }
+}
+
 /* --- failing calls ------------------------------------------------------------------------------------------------ */
 
 static int failures;
@@ -134,9 +210,15 @@ static size_t run_all(const char *specification) {
     memset(zero, 0, sizeof zero);
     test_case = specification;
     emulator_fail(specification);
-    reid_result r = open_index(&desc, REID_DEVICE_CUDA, &index);
+    reid_result r = open_rows(&desc, REID_DEVICE_CUDA, ROWS - 10, &index);
     CHECK((r == REID_OK) == (index != NULL));
-    if (index && (r = search_in(index, hits, found)) != REID_OK) {
+    if (index && (r = grow(index)) != REID_OK) {
+        CHECK_RESULT(error.code, r);
+        CHECK_HAS(error.text, "GPU 0");
+        CHECK_IS(index->rows.count, ROWS - 10);
+        CHECK_RESULT(grow(index), index->gpu->device.lost ? REID_ERR_GPU : REID_OK);
+        if (!index->gpu->device.lost) check_right(index);
+    } else if (index && (r = search_in(index, hits, found)) != REID_OK) {
         CHECK(memcmp(hits, zero, sizeof hits) == 0 && memcmp(found, zero, sizeof found) == 0);
         CHECK_RESULT(error.code, r);
         CHECK_HAS(error.text, "GPU 0");
@@ -302,12 +384,13 @@ int main(int argc, char **argv) {
     setup();
     if (strcmp(part, "scout") == 0) test_scout();
     else if (strcmp(part, "copies") == 0) test_copies();
+    else if (strcmp(part, "growth") == 0) test_growth();
     else if (strcmp(part, "calls") == 0 && argc == 3) test_calls(atoi(argv[2]));
     else if (strcmp(part, "memory") == 0) test_memory();
     else if (strcmp(part, "fork") == 0) test_fork();
     else if (strcmp(part, "pack") == 0) test_pack();
     else if (strcmp(part, "automatic") == 0) test_automatic();
-    else test_need(0, "scout, calls CODE, memory, fork, pack or automatic?");
+    else test_need(0, "scout, copies, growth, calls CODE, memory, fork, pack or automatic?");
     free(test_kernels);
     printf("cuda_search %s: %d failed\n", part, test_failures);
     return test_failures != 0;

@@ -33,7 +33,7 @@ for precision in int8 fp16; do
     ! my_turn || run env SEARCH_DEVICE=cuda SEARCH_PRECISION=$precision REID_EMULATOR_CHECK=1 \
         REID_CACHE_DIR="$out/checked" "$out/pays/t_search" test_many
 done
-for part in scout copies memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
+for part in scout copies growth memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
 for code in 0 2 719; do ! my_turn || run "$out/pays/cuda_search" calls $code; done
 
 # --- planted bugs ---
@@ -51,6 +51,13 @@ broken() { # broken WHAT TEST SED_SCRIPT [NAME=VALUE]...: a bug in reid.h
         -o "$out/broken/t_search" -lcmocka -lm -lpthread || bad "$1 does not compile"
     shift 3
     must_fail "$what" "$test" "$out/broken/t_search" "$@"
+}
+broken_growth() { # broken_growth WHAT SED_SCRIPT: a bug in reid.h that cuda_search's growth must see
+    plant_in "$out/pays/reid.h" "$out/broken/reid.h" "$2" || bad "not planted: $1"
+    my_turn || return
+    gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -O0 -w -I"$out/broken" tests/gpu/cuda_search.c \
+        -o "$out/broken/cuda_search" -Wl,--wrap=glob -lm -ldl -lpthread || bad "$1 does not compile"
+    must_fail "$1" growth "$out/broken/cuda_search"
 }
 broken_kernel() { # broken_kernel WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in reid_kernels.cu
     plant_in reid_kernels.cu "$out/broken/kernels.cu" "/^#ifdef REID_SEARCH/,\$ $3" || bad "not planted: $1"
@@ -71,6 +78,11 @@ broken 'the rows are uploaded in their own order' test_groups \
 broken 'the mean of a group, though rows are left out' test_groups \
     's/a.top = reid__scored_again(h) ? 1 : h->top;/a.top = h->top;/'
 broken 'hits that are left out are not replaced' test_many 's/__atomic_add_fetch(&h->unsettled, .*/;/'
+broken_growth 'old rows from the beginning of each run' 's/if (is_old) old += n;/;/'
+broken_growth 'halves of another scale' 's/ && x->gpu->scale == scale;/;/'
+broken_growth 'old rows in another order' 's/x->order\[place\] != was->order\[old\]) return 0;/0) return 0;/'
+broken_growth 'the longest row is an old one' 's/if (longest > x->longest) /if (x->longest < 1e-9) /'
+broken_growth 'each run is one row' 's/return runs \* 128 <= /return runs <= /'
 broken_kernel 'the error of a query of bytes is forgotten' test_rests \
     's/ + g.reach \* sqrt(rest)//' SEARCH_PRECISION=int8
 broken_kernel 'a cut without its error' test_rests 's/cut \* step - slack);/cut * step);/' SEARCH_PRECISION=int8

@@ -639,6 +639,11 @@ class Search(Case):
         with Index(halves) as index:
             exact = queries.astype(np.float64) @ halves.T.astype(np.float64)
             self.assertEqual(index.search(queries, k=1).rows[:, 0].tolist(), exact.argmax(axis=1).tolist())
+        with Index(rows[:400], groups[:400]) as index:
+            index.grow(rows[:400], groups[:400])
+            index.grow(rows, groups)
+            self.assertEqual(len(index), 500)
+            self.assertEqual(index.search(queries, k=9).rows.tolist(), order[:, :9].tolist())
         with Index(np.zeros((0, 32))) as index:
             self.assertEqual(index.search(queries).found.tolist(), [0] * 7)
 
@@ -654,6 +659,10 @@ class Search(Case):
         with Index(rows) as index:
             self.refuses(ValueError, r"\(3,\).*\(n, 8\)", index.search, [1, 2, 3])
             self.refuses(ValueError, "k is 0", index.search, rows, 0)
+            self.code("REID_ERR_INVALID_ARG", "4 rows of 8 floats", index.grow, rows[:4])
+            self.code("REID_ERR_INVALID_ARG", "5 rows of 8 halves", index.grow, rows.astype(np.float16))
+            self.code("REID_ERR_EMBEDDING", "row 5", index.grow, np.float32([*rows, [np.nan] * 8]))
+            self.refuses(ValueError, "5 whole numbers", index.grow, rows, [1, 2])
             self.refuses(ValueError, "scoring is 'best'", index.search, rows, scoring="best")
             self.code("REID_ERR_INVALID_ARG", "top", index.search, rows, scoring="top", top=0)
             self.code("REID_ERR_EMBEDDING", "query 1", index.search, np.float32([[1] * 8, [np.inf] * 8]))

@@ -302,6 +302,7 @@ run_made_up() {
     expect 0 '^100000 rows, 32 queries: [0-9.]+ ms of all CPUs$' '' ./search
     check 'search finds row 4242 first, and 4241 without it' sh -c \
         "[ \"\$(grep -cE '^(templates|identities) +row +4242 .* 424 |^without it +row +4241 .* 424 ' '$out')\" = 3 ]"
+    check 'search enrols a stranger' grep -q '^enrolled    row 100000  identity  10000  score 0.98' "$out"
 }
 
 run_without_weights() { # every program: its usage, and weights that are missing or something else
