@@ -6870,6 +6870,8 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(value_t, out)             /* or, with ROW_SUMS, floats */                                                        \
     P(sum_t, parts)             /* APART: (SPLIT, pixels, OC_PADDED), which reid_join adds */                          \
     P(unsigned, full)           /* BYTES: (images), counts of saturated outputs */                                     \
+    P(const float, sums)        /* HIDDEN: this, and the next four, as in squeeze_arguments */                         \
+    P(const float, w1) P(const float, b1) P(const float, w2) P(const float, b2)                                        \
     V(int, pixels)              /* images * OH * OW */
 #define REID__WGMMA_ARGUMENTS(P, V, S)                                                                                 \
     S(tensor_map, in_map) S(tensor_map, weights_map)                                                                   \
@@ -6945,7 +6947,7 @@ static const char *reid__tiles_read(reid__jit *j) {
 #define REID__CONTRACT(X)                                                                                              \
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 152, REID__GPU_PICTURE)                                             \
     X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
-    X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
+    X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 136, REID__CONV_ARGUMENTS)                           \
     X(wgmma_arguments, 1280, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                 \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
     X(stem_pool_arguments, 72, REID__STEM_POOL_ARGUMENTS)                                                              \
@@ -7395,6 +7397,7 @@ typedef struct reid__gpu_plan {
     int tile;                          /* REID_TILE */
     int fused_shortcut[REID__MAX_OPS], fused_first[REID__MAX_OPS], fused_then[REID__MAX_OPS]; /* see reid__fold */
     int fused_into[REID__MAX_OPS];     /* ... and, for fused_then, reid__then_init */
+    unsigned squeezed[REID__MAX_OPS];  /* 0, or bytes of shared memory: see reid__squeezed_init */
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
@@ -7531,7 +7534,8 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     if (op->kind == REID__NORMALISE) return n; /* its output is not in a buffer of the plan */
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
     if (then != REID__NONE) n += reid__touch(&out[n], p->ops[then].out, reid__gpu_written(g, &p->ops[then]));
-    if (g->expand[index].slice) n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
+    if (g->expand[index].slice || g->squeezed[index])
+        n += reid__touch(&out[n], op[-1].in, reid__gpu_read(g, op - 1));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
     if (op->scale != REID__NONE) n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
@@ -8020,9 +8024,33 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     reid__option(p, g->half ? "-DWARPS_M=%d -DWARPS_N=%d" : "-DEACH_M=%d -DEACH_N=%d", m, n);
     if (g->half) reid__option(p, "-DROW_SUMS=%d", g->pixels_per_sum[op->out] > 1);
     if (fetched) reid__option(p, "-DFETCHED=%d", fetched);
+    if (!large && g->squeezed[index]) {
+        s->shared = g->squeezed[index];
+        reid__option(p, "-DHIDDEN=%d -DCHANNELS=%d -DTILES=%d", op[-1].hidden, op[-1].ic,
+                     reid__sum_tiles_of(op - 2).count);
+    }
     if (with)
         reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
                      with->stride, with->ih, with->iw);
+}
+
+/* Decides whether reid_conv_f16 also computes the squeeze before a projection of small batches (HIDDEN): if K is not cut
+   into parts, weights, an image's sums and factors fit shared memory, and few blocks, a multiprocessor for each of one
+   image, compute all that again. */
+static void reid__squeezed_init(reid__gpu_plan *g, int index) {
+    const reid__op *op = &g->plan->ops[index];
+    int pixels = op->oh * op->ow, c = g->plan->buffers[op->in].c;
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    if (!g->wgmma || op->kind != REID__CONV || op->scale == REID__NONE) return;
+    reid__mma_step(g, index, 90, 0, &p, &s);
+    int images = (s.bm + pixels - 2) / pixels + 1, tiles = reid__sum_tiles_of(op - 2).count; /* images of a block */
+    int floats = c * (2 * op[-1].hidden + tiles + 1 + images) + reid__round_up(op[-1].hidden, 4);
+    int blocks = reid__ceil_div(pixels, s.bm) * reid__ceil_div(reid__padded(op->oc), s.bn);
+    unsigned bytes = s.shared + 4 * (unsigned)floats;
+    if (s.split > 1 || blocks > reid__usual_processors(90) || bytes > REID__SHARED_ALL) return;
+    if (reid__fetched_slices(g, op, &s, 0)) g->squeezed[index] = bytes;
 }
 
 /* Whether reid_project computes an operation, in large batches. Its bits are those of reid_conv_f16. */
@@ -8072,7 +8100,8 @@ static void reid__expand_init(reid__gpu_plan *g, int index) {
 
 /* The operation whose launch computes operation `index`: itself, or a later one. */
 static int reid__launch_of_op(const reid__gpu_plan *g, int index, int large) {
-    int into = large && g->expand[index + 1].slice ? index + 1 : g->fused_into[index];
+    int next = large ? g->expand[index + 1].slice > 0 : g->squeezed[index + 1] > 0;
+    int into = next ? index + 1 : g->fused_into[index];
     return into == REID__NONE ? index : into;
 }
 
@@ -8259,7 +8288,8 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
-    for (int i = 0; i < plan->op_count; i++) reid__then_init(g, i), reid__expand_init(g, i);
+    for (int i = 0; i < plan->op_count; i++)
+        reid__then_init(g, i), reid__expand_init(g, i), reid__squeezed_init(g, i);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
     REID_ASSERT(reid__gpu_plan_is_sound(g));
@@ -8527,6 +8557,11 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     a.weights = g->weights + p->weight[index], a.bias = g->weights + p->bias[index];
     if (op->residual != REID__NONE && !with) a.residual = l->buffer[op->residual];
     if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
+    if (p->squeezed[index]) {
+        a.sums = l->buffer[op[-1].in];
+        a.w1 = g->weights + p->weight[index - 1], a.b1 = g->weights + p->bias[index - 1];
+        a.w2 = g->weights + p->weight2[index - 1], a.b2 = g->weights + p->bias2[index - 1];
+    }
     if (p->int8) a.scales = g->weights + p->weight2[index];
     if (with) a.more = l->buffer[with->in], a.more_bias = g->weights + p->bias[p->fused_shortcut[index]];
     if (s->split_in_memory) a.parts = l->parts;

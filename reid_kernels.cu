@@ -57,6 +57,7 @@
    reid_conv_f32    | those, BM BN BK STAGES EACH_M EACH_N [SPLIT] [APART]
    reid_conv_f16    | reid_conv_plain's, BM BN BK STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [APART]
                     | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW] [FETCHED]
+                    | [HIDDEN CHANNELS TILES]
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE [THEN THEN_ACT DIRECT] [BYTES SIGNED REST_SIGNED]
@@ -487,12 +488,14 @@ DEVICE unsigned scale_pair(unsigned pair, float low, float high) {
 #define ACT ACT_NONE
 #endif
 
+DEVICE float full_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
 /* For halves, with 11 or 8 bits, two instructions of the special-function unit suffice, which err in the 22nd bit. */
 DEVICE float sigmoid(float x) {
 #ifdef VALUE_F16
     return reid_rcp_approx(1.0f + reid_exp2_approx(-1.44269504f * x));
 #else
-    return 1.0f / (1.0f + expf(-x));
+    return full_sigmoid(x);
 #endif
 }
 DEVICE float act(float x) {
@@ -1140,9 +1143,17 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
    convolution with MORE_STRIDE whose result the network adds. Not with BYTES or SCALE.
 
    FETCHED: with SCALE in a small batch, the inputs and factors of this many slices are loaded into registers at once,
-   while as many slices before them are multiplied; STAGES is twice that. Otherwise every slice waits for its own. */
+   while as many slices before them are multiplied; STAGES is twice that. Otherwise every slice waits for its own.
+
+   HIDDEN: with FETCHED and little weights, there is no launch of reid_squeeze: every block computes the factors of its
+   pixels' images itself, from the sums of TILES tiles, while its first inputs are on their way. CHANNELS, and the order
+   of all additions: as in reid_squeeze. Shared memory behind the slices: both matrices, an image's sums, its means, its
+   hidden units, and the factors of all images that a tile can reach into. */
 #ifndef FETCHED
 #define FETCHED 0
+#endif
+#ifndef HIDDEN
+#define HIDDEN 0
 #endif
 #define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
@@ -1207,15 +1218,73 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
 struct scaled_piece {
     uint4 v;
     float4 s, u;
-    DEVICE void load(bool inside, const value_t *from, const float *factors) {
-        v = make_uint4(0, 0, 0, 0), s = u = make_float4(0, 0, 0, 0);
-        if (inside) v = *(const uint4 *)from, s = *(const float4 *)factors, u = *(const float4 *)(factors + 4);
+    DEVICE void load(bool inside, const value_t *from) {
+        v = inside ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+    }
+    DEVICE void load_factors(bool inside, const float *factors) {
+        s = u = make_float4(0, 0, 0, 0);
+        if (inside) s = *(const float4 *)factors, u = *(const float4 *)(factors + 4);
     }
     DEVICE void store(unsigned char *to) const {
         *(uint4 *)to = make_uint4(scale_pair(v.x, s.x, s.y), scale_pair(v.y, s.z, s.w), scale_pair(v.z, u.x, u.y),
                                   scale_pair(v.w, u.z, u.w));
     }
 };
+
+#if HIDDEN
+/* HIDDEN: the factors of a block's images, computed by its 32 WARPS_M WARPS_N threads. */
+struct squeeze {
+    const conv_arguments &g;
+    DEVICE float *w1() const { return (float *)(shared + STAGES * STAGE_BYTES); } /* (HIDDEN, IC) */
+    DEVICE float *w2() const { return w1() + HIDDEN * IC; }                       /* (HIDDEN, IC) */
+    DEVICE float *sums() const { return w2() + HIDDEN * IC; }                     /* (TILES, IC) */
+    DEVICE float *means() const { return sums() + TILES * IC; }
+    DEVICE float *units() const { return means() + IC; }
+    DEVICE float *factors(int i) const { return units() + (HIDDEN + 3) / 4 * 4 + i * IC; } /* of the block's image i */
+
+    DEVICE void copy_weights() const {
+        for (int i = threadIdx.x * 4; i < HIDDEN * IC; i += THREADS * 4) {
+            reid_cp_async_16(reid_shared_address(w1() + i), g.w1 + i, 16);
+            reid_cp_async_16(reid_shared_address(w2() + i), g.w2 + i, 16);
+        }
+    }
+
+    /* Ends with the block's threads together. */
+    DEVICE void compute(int first, int last) const {
+        const int t = threadIdx.x;
+        reid_cp_async_wait<0>();
+        for (int image = first; image <= last; image++) {
+            const float *from = g.sums + (long long)image * TILES * IC;
+#pragma unroll 8
+            for (int i = t * 4; i < TILES * IC; i += THREADS * 4) *(float4 *)(sums() + i) = *(const float4 *)(from + i);
+            __syncthreads();
+            for (int c = t; c < IC; c += THREADS) {
+                float total = 0.0f;
+#pragma unroll 16
+                for (int tile = 0; tile < TILES; tile++) total += sums()[tile * IC + c];
+                means()[c] = total / (float)(OH * OW);
+            }
+            __syncthreads();
+            for (int h = t / 32; h < HIDDEN; h += THREADS / 32) {
+                float sum = 0.0f;
+#pragma unroll
+                for (int c = t % 32; c < CHANNELS; c += 32) sum = fmaf(means()[c], w1()[h * IC + c], sum);
+                for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+                sum += g.b1[h];
+                if (t % 32 == 0) units()[h] = sum * full_sigmoid(sum); /* factors are FP32 */
+            }
+            __syncthreads();
+            for (int c = t; c < IC; c += THREADS) {
+                float sum = g.b2[c];
+#pragma unroll
+                for (int h = 0; h < HIDDEN; h++) sum = fmaf(units()[h], w2()[h * IC + c], sum);
+                factors(image - first)[c] = full_sigmoid(sum);
+            }
+        }
+        __syncthreads();
+    }
+};
+#endif
 
 #if MORE_C
 /* Address of the other input of output pixel m. */
@@ -1237,6 +1306,9 @@ struct f16_tile {
 #endif
 #if FETCHED
     scaled_piece fetched[FETCHED][A_PIECES];
+#endif
+#if HIDDEN
+    const squeeze squeezed = {g};
 #endif
 
     DEVICE f16_tile(const conv_arguments &arguments) : g(arguments) {
@@ -1277,7 +1349,7 @@ struct f16_tile {
 #endif
             if (SCALE) {
                 scaled_piece p;
-                p.load(inside, x, g.factors + source[i].image_index * IC + k);
+                p.load(inside, x), p.load_factors(inside, g.factors + source[i].image_index * IC + k);
                 p.store(a + place(row, piece));
             } else copy_piece(a + place(row, piece), inside, x, g.in);
         }
@@ -1301,14 +1373,21 @@ struct f16_tile {
             const pixel &p = source[i % A_PIECES];
             const value_t *x;
             bool inside = find_input(p, k, &x) && slice + i / A_PIECES < end;
-            fetched[i / A_PIECES][i % A_PIECES].load(inside, x, g.factors + p.image_index * IC + k);
+            scaled_piece &to = fetched[i / A_PIECES][i % A_PIECES];
+            to.load(inside, x);
+            if (!HIDDEN) to.load_factors(inside, g.factors + p.image_index * IC + k);
         }
     }
-    DEVICE void put_fetched(int slice) const {
+    DEVICE void put_fetched(int slice) {
 #pragma unroll
         for (int i = 0; i < FETCHED * A_PIECES; i++) {
             unsigned char *a = shared + (slice + i / A_PIECES) % STAGES * STAGE_BYTES;
-            fetched[i / A_PIECES][i % A_PIECES].store(a + place(first_row + i % A_PIECES * (THREADS / 4), piece));
+            scaled_piece &from = fetched[i / A_PIECES][i % A_PIECES];
+#if HIDDEN
+            int k = (slice + i / A_PIECES) * BK + piece * EACH;
+            from.load_factors(k < IC, squeezed.factors(source[i % A_PIECES].image_index - m0 / (OH * OW)) + k);
+#endif
+            from.store(a + place(first_row + i % A_PIECES * (THREADS / 4), piece));
         }
     }
     DEVICE void copy_fetched_weights(int slice, int end) const {
@@ -1319,6 +1398,9 @@ struct f16_tile {
     }
     DEVICE void multiply_fetched(int begin, int end) {
         fetch(begin, end);
+#if HIDDEN
+        squeezed.compute(m0 / (OH * OW), (min(m0 + BM, g.pixels) - 1) / (OH * OW));
+#endif
 #pragma unroll 1
         for (int s = begin; s < end; s += FETCHED) {
             put_fetched(s);
@@ -1417,6 +1499,9 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     let_next_begin();
     f16_tile tile(g);
     const int begin = K_ALL / BK * tile.part / SPLIT, end = K_ALL / BK * (tile.part + 1) / SPLIT;
+#if HIDDEN
+    tile.squeezed.copy_weights();
+#endif
 #if FETCHED
     tile.copy_fetched_weights(begin, end);
     wait_for_last();
@@ -3249,7 +3334,7 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
         for (int k = 0; k < IMAGES; k++) {
             for (int offset = 16; offset > 0; offset /= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], offset);
             float unit = sum[k] + a.b1[h];
-            if (lane == k) send(hidden + h * IMAGES + k, unit * sigmoid(unit));
+            if (lane == k) send(hidden + h * IMAGES + k, unit * full_sigmoid(unit));
         }
     }
     block_barrier();
@@ -3265,7 +3350,7 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
         }
 #pragma unroll
         for (int k = 0; k < IMAGES; k++)
-            if (image + k < a.images) a.factors[(long long)(image + k) * C + c] = sigmoid(sum[k]);
+            if (image + k < a.images) a.factors[(long long)(image + k) * C + c] = full_sigmoid(sum[k]);
     }
 }
 #endif

@@ -281,6 +281,61 @@ static void test_more(const tile *s, int more_stride) {
     drop(&in), drop(&w), drop(&more), drop(&out), drop(&bias), drop(&more_bias);
 }
 
+/* --- a squeeze in the launch of its projection --- */
+
+typedef struct squeezed {
+    int channels, padded, hidden, tiles, images, oh, ow, oc;
+} squeezed;
+
+/* HIDDEN: with the bits of reid_squeeze and of the projection that reads its factors. */
+static void test_squeezed(const squeezed *c, const tile *s) {
+    if (!emu_case("%s%s squeeze of %d channels and projection, %dx%d, tile %dx%d", names[F16],
+                  emu_bf16() ? " bf16" : "", c->channels, c->oh, c->ow, s->bm, s->bn)) return;
+    const int each = c->oh * c->ow, pixels = c->images * each, ic = c->padded, oc = c->oc;
+    const int depth = (ic + 31) / 32 * 32, blocks = (pixels + s->bm - 1) / s->bm * ((oc + s->bn - 1) / s->bn);
+    const constant constants[] = {
+        {"IH", c->oh}, {"IW", c->ow}, {"IC", ic}, {"OH", c->oh}, {"OW", c->ow}, {"OC", oc}, {"OC_PADDED", oc},
+        {"OUT_STRIDE", oc}, {"CHANNEL", 0}, {"KH", 1}, {"KW", 1}, {"STRIDE", 1}, {"PAD_Y", 0}, {"PAD_X", 0}, {"ACT", 0},
+        {"RESIDUAL", 1}, {"SCALE", 1}, {"BM", s->bm}, {"BN", s->bn}, {"BK", 32}, {"STAGES", s->stages},
+        {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n}, {"ROW_SUMS", 0}, {"SPLIT", 1}, {"FETCHED", s->fetched},
+        {"HIDDEN", c->hidden}, {"CHANNELS", c->channels}, {"TILES", c->tiles}, {NULL, 0}};
+    constant apart_from_it[sizeof constants / sizeof *constants];
+    const constant of_squeeze[] = {{"C", ic}, {"CHANNELS", c->channels}, {"HIDDEN", c->hidden}, {"OH", c->oh},
+                                   {"OW", c->ow}, {"TILES", c->tiles}, {"IMAGES", 1}, {"SPLIT", 1}, {NULL, 0}};
+    const unsigned slices = (unsigned)(64 * s->stages * (s->bm + s->bn)), vectors = (unsigned)(ic + c->hidden) * 4;
+    const int reached = (s->bm + each - 2) / each + 1; /* images, by a tile */
+    const unsigned shared = slices + 4 * (unsigned)(ic * (2 * c->hidden + c->tiles + 1 + reached) + c->hidden + 3);
+    const int threads = 32 * s->warps_m * s->warps_n;
+    unsigned seed = 11;
+    tensor in = tensor_of((size_t)(pixels * ic), 1, &seed, 1), w = tensor_of((size_t)(ic * oc), 0, &seed, 0.1);
+    tensor bias = tensor_of((size_t)oc, 0, &seed, 1), rest = tensor_of((size_t)(pixels * oc), 1, &seed, 1);
+    tensor sums = tensor_of((size_t)(c->images * c->tiles * ic), 0, &seed, each);
+    tensor w1 = tensor_of((size_t)(c->hidden * ic), 0, &seed, 0.5), b1 = tensor_of((size_t)c->hidden, 0, &seed, 1);
+    tensor w2 = tensor_of((size_t)(c->hidden * ic), 0, &seed, 0.5), b2 = tensor_of((size_t)ic, 0, &seed, 1);
+    tensor factors = result_of((size_t)(c->images * ic), 0);
+    tensor out = result_of((size_t)(pixels * oc), 1), want = result_of((size_t)(pixels * oc), 1);
+    CUdeviceptr packed = upload_weights(w.host, ic, depth, oc, 1, 1);
+    reid__squeeze_arguments q = {sums.device, w1.device, b1.device, w2.device, b2.device, factors.device, c->images};
+    run_kernel(kernel_of("reid_squeeze", 0, of_squeeze, vectors), c->images, 1, 1024, vectors, &q);
+    reid__conv_arguments a = {.in = in.device, .weights = packed, .bias = bias.device, .residual = rest.device,
+                              .factors = factors.device, .out = want.device, .pixels = pixels};
+    memcpy(apart_from_it, constants, sizeof constants);
+    apart_from_it[sizeof constants / sizeof *constants - 4].name = NULL; /* without HIDDEN and what follows */
+    run_kernel(kernel_of("reid_conv_f16", 1, apart_from_it, slices), blocks, 1, threads, slices, &a);
+    a.factors = 0, a.out = out.device, a.sums = sums.device;
+    a.w1 = w1.device, a.b1 = b1.device, a.w2 = w2.device, a.b2 = b2.device;
+    run_kernel(kernel_of("reid_conv_f16", 1, constants, shared), blocks, 1, threads, shared, &a);
+    fetch(&out), fetch(&want);
+    int differ = 0;
+    for (int i = 0; i < pixels * oc; i++) differ += out.host[i] != want.host[i];
+    printf("squeeze of %d channels and projection, %dx%d: %d of %d differ\n", c->channels, s->bm, s->bn, differ,
+           pixels * oc);
+    CHECK(differ == 0);
+    NEED(cuMemFree_v2(packed));
+    drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&sums), drop(&w1), drop(&b1), drop(&w2), drop(&b2);
+    drop(&factors), drop(&out), drop(&want);
+}
+
 /* --- the stem of EfficientNets --- */
 
 /* The image with its border (ih, iw, 4), iw even; outputs (oh, ow, oc), `rows` rows of which a block computes: by
@@ -353,6 +408,11 @@ int main(void) {
         test_bytes(&bytes[i], &tiles[i], i, 0, 1);
         test_bytes(&bytes[(i + 1) % 3], &tiles[i == 1 ? 3 : i], 0, 1, 1);
         if (i) test_bytes(&bytes[i], &tiles[i], i, 0, 2 << i);
+    }
+    for (int i = 0; i < 3 && emu_device_arch() >= 80; i++) {
+        static const squeezed cases[] = {
+            {40, 48, 10, 3, 3, 3, 2, 32}, {240, 240, 10, 16, 2, 7, 7, 40}, {24, 32, 6, 5, 1, 9, 5, 64}};
+        test_squeezed(&cases[i], &fetching[i]);
     }
     free(kernels_text);
     return emu_done("kernels_conv");

@@ -69,6 +69,14 @@ plant conv "weights beside scaled inputs that are not waited for" \
 plant conv "scaled inputs of the slices before" \
     's/^            put_fetched(s);$/            if (s == begin) put_fetched(s);/'
 plant conv "scaled inputs that were loaded before" 's/fetch(s + FETCHED, end);/fetch(s, end);/'
+plant conv "a squeeze's weights that are not waited for" \
+    '/DEVICE void compute(/,/^    }/ s/reid_cp_async_wait<0>();//'
+plant conv "factors of the block's first image" 's/image_index - m0 \/ (OH \* OW)) + k/image_index * 0) + k/'
+plant conv "factors that other threads have not computed" \
+    '/factors(image - first)/,/^    }/ s/^        __syncthreads();$//' REID_EMULATOR_CHECK=1
+plant conv "sums over those that are still added up" \
+    '/DEVICE void compute(/,/means()/ s/^            __syncthreads();$//' REID_EMULATOR_CHECK=1
+plant conv "a factor with two instructions" 's/= full_sigmoid(sum);$/= sigmoid(sum);/'
 plant wgmma "slices are not waited for" 's/^            wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'

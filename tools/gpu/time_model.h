@@ -60,6 +60,21 @@ static double time_of_scaled(const reid__gpu_plan *g, const reid__op *op, const 
     return ceil(2 * slices / fetched) * time_mma_fetch + 2 * slices * time_mma_fetched;
 }
 
+static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const time_chip *chip);
+
+/* Clocks that a block takes in addition if it computes its factors itself, for the first of its images, and the bytes
+   that it reads for them. The weights are on their way while the depthwise convolution before computes, and the first
+   inputs while it waits for the sums. A multiply-add with both operands in shared memory takes 8 clocks, the tree and
+   the sigmoid of a hidden unit 300, a factor's 100, a barrier 40: all assumed. */
+static double time_of_factors(const reid__gpu_plan *g, int index, const reid__step *s, double ahead, double *bytes) {
+    const reid__op *op = &g->plan->ops[index];
+    double c = g->plan->buffers[op->in].c, hidden = op[-1].hidden, tiles = reid__sum_tiles_of(op - 2).count;
+    double weights = 8 * c * hidden, sums = 4 * c * tiles, rounds = ceil(c / s->threads);
+    *bytes = weights + sums;
+    return fmax(weights / reid__paces[0].alone - ahead, 0) + sums / reid__paces[0].alone + rounds * tiles * 8 +
+           ceil(hidden / (s->threads / 32)) * (ceil(c / 32) * 8 + 300) + rounds * (hidden * 8 + 100) + 4 * 40;
+}
+
 /* Whether the launch multiplies its input by squeeze-excite factors. */
 static int time_is_scaled(const reid__op *op) { return op->scale != REID__NONE; }
 
@@ -73,6 +88,11 @@ static double time_of_mma(const reid__gpu_plan *g, int index, int n, const reid_
     if (time_is_scaled(op)) each += slices * time_mma_factor * s->bm;
     else alone += time_mma_block;
     if (index == 0) alone += time_mma_stem;
+    if (n < REID__LARGE && g->squeezed[index]) {
+        double bytes, ahead = (time_in_graph + time_of_depthwise(g, index - 2, n, chip)) * chip->clocks / 1e6;
+        alone += time_of_factors(g, index, s, ahead, &bytes), each += bytes / reid__paces[0].l2_to_shared;
+        together = fmin(together, floor(REID__SHARED_ALL / s->shared));
+    }
     each += tile * (op->act == REID__SILU ? time_mma_silu : time_mma_output);
     if (op->residual != REID__NONE && !time_is_scaled(op)) each += tile * time_mma_residual;
     double waited = ceil(blocks / (time_processors * together)) * alone, worked = blocks / time_processors * each;
@@ -244,6 +264,7 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
     const int stem_pool = reid__takes_stem_pool(g, first); /* it reads the view */
     snprintf(tile, 48, "%s", index == 0 && !stem_pool ? "input" : "");
     if (n >= REID__LARGE && g->expand[index + 1].slice) return 0;
+    if (n < REID__LARGE && g->squeezed[index + 1]) return 0;
     if (n >= REID__LARGE && g->expand[index].slice) return time_of_expand(g, index, n, chip);
     if (g->fused_into[index] != REID__NONE) return index == 0 && !stem_pool ? time_of_input(g, n) : 0;
     if (first->kind == REID__NORMALISE) return 0;
