@@ -164,10 +164,10 @@ says 2 '^usage' build/gpu/merge_packs "$dir/never"
 says 0 '' embed plain --
 says 0 '' embed sync REID_SYNC=1 --
 cmp "$dir/plain.npy" "$dir/sync.npy" > "$dir/log" 2>&1 && good || bad 'REID_SYNC=1 changes bytes'
-says 2 'features\.[0-9.a-z]*: GPU 0: reid_[a-z0-9_]* .*ILLEGAL_ADDRESS, 700' \
+says 2 'features\.[0-9.a-z]*: GPU 0: reid_[a-z0-9_]*[: ].*ILLEGAL_ADDRESS, 700' \
     embed none REID_SYNC=1 REID_EMULATOR_FAIL=cuStreamQuery:60:700 --
 if [ "${REID_ALL-}" = 1 ]; then
-    says 2 'features\.[0-9.a-z]*: GPU 0: reid_[a-z0-9_]* .*it has not ended after 20 seconds' \
+    says 2 'features\.[0-9.a-z]*: GPU 0: reid_[a-z0-9_]*[: ].*it has not ended after 20 seconds' \
         embed none REID_SYNC=1 REID_EMULATOR_FAIL=cuStreamQuery:60+:600 --
     says 0 '^modes: ok' env MODES_NETS=efficientnet_b0 sh tools/gpu_check --emulator --out "$dir/r" modes
     says 0 '^bench: ok' env BENCH_EMULATED=efficientnet_b0 sh tools/gpu_check --emulator --out "$dir/r" bench
