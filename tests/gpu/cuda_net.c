@@ -130,24 +130,27 @@ static void test_golden(const char *network) {
 
 enum { PICTURES = 11, PIXELS_H = 53, PIXELS_W = 31 };
 
-/* On Hopper in large batches the launch of four depthwise convolutions of EfficientNet-B0 begins with the convolution
-   before them. */
-static void check_expanded(const reid_ctx *ctx, int batch) {
+/* On Hopper the launch of four depthwise convolutions of EfficientNet-B0 in large batches begins with the convolution
+   before them, and in small ones the launch of a projection with a small squeeze. */
+static void check_joined(const reid_ctx *ctx, int batch) {
     reid_info info;
     reid_op_info op, before;
-    int count = 0;
+    int expanded = 0, squeezed = 0;
     CHECK(reid_query_desc(ctx, &info) == REID_OK);
+    const int hopper = strcmp(info.isa, "sm_90") == 0, large = batch >= REID__LARGE;
     for (int i = 1; i < reid_op_count(ctx); i++) {
         CHECK(reid_query_op(ctx, i, &op) == REID_OK && reid_query_op(ctx, i - 1, &before) == REID_OK);
-        if (strcmp(op.kernel, "reid_expand") != 0) {
-            CHECK(op.computed_by != i || before.computed_by == i - 1);
+        if (before.computed_by == i - 1) {
+            CHECK(strcmp(op.kernel, "reid_expand") != 0);
             continue;
         }
         CHECK(before.computed_by == i && strncmp(before.kernel, "in ", 3) == 0);
         CHECK(strcmp(before.kernel + 3, op.name) == 0);
-        count++;
+        if (large) expanded += strcmp(op.kernel, "reid_expand") == 0;
+        else squeezed += strcmp(before.kind, "squeeze") == 0 && strcmp(op.kind, "conv") == 0;
     }
-    CHECK(count == (batch >= REID__LARGE && strcmp(info.isa, "sm_90") == 0 ? 4 : 0));
+    CHECK(expanded == (hopper && large ? 4 : 0));
+    CHECK(hopper && !large ? squeezed >= 8 : squeezed == 0);
 }
 
 /* Embeds `count` images in one call, then those from `first` on in pieces, with `most` handles: the bits of rows must
@@ -165,7 +168,7 @@ static void bits_of(const char *network, int height, int width, int count, int f
         desc.batch = handles[h].batch, desc.lanes = handles[h].lanes, desc.threads = handles[h].threads;
         reid_ctx *ctx = create_on(desc, REID_DEVICE_CUDA, precision);
         if (!ctx) break;
-        if (precision == REID_FP16 && strcmp(network, "efficientnet_b0") == 0) check_expanded(ctx, desc.batch);
+        if (precision == REID_FP16 && strcmp(network, "efficientnet_b0") == 0) check_joined(ctx, desc.batch);
         size_t dim = (size_t)reid_dim(ctx);
         for (int at = h ? first : 0, n; at < count; at += n) {
             n = reid__min(h ? 7 : count, count - at);
