@@ -174,7 +174,8 @@
        per row, and scores those that can be among the best in double, to the same bits; for that it has the rows as
        given, too. If bytes leave out too much, with desc.precision REID_FP16 and before Ampere, it reads halves first,
        and takes 6 bytes per component, or 2 if the rows are halves. If only the bytes fit, the CPU scores. The CPU also
-       computes group means and searches for more than 1024 hits. reid_group groups rows without names.
+       computes group means and searches for more than 1024 hits. reid_index_grow adds rows while others search.
+       reid_group groups rows without names.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
