@@ -1427,8 +1427,7 @@ static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc,
     w->fd_open = 1;
     if (reid__fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
     const char *kind = S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a pipe" : "a device";
-    if (!S_ISREG(st.st_mode))
-        return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s, not a regular file", kind);
+    if (!S_ISREG(st.st_mode)) return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s, not a regular file", kind);
     w->size = (uint64_t)st.st_size;
     return REID_OK;
 }
@@ -2323,18 +2322,15 @@ static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int6
     a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch, a->shrink = 1.0 / stretch;
 }
 
-/* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a up
-   to 2. Factored and ordered as in Pillow, because the last bit depends on it. */
-static double reid__filter_at(reid__filter filter, double x) {
+/* The filter at source pixel `at`: the triangle, or Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up
+   to 1, ax³ - 5ax² + 8ax - 4a up to 2. Factored and ordered as in Pillow, because the last bit depends on it. */
+static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
+    double x = reid__product((double)at - w->center + 0.5, a->shrink);
     if (x < 0.0) x = -x;
-    if (filter == REID__BILINEAR) return x < 1.0 ? 1.0 - x : 0.0;
+    if (a->filter == REID__BILINEAR) return x < 1.0 ? 1.0 - x : 0.0;
     if (x < 1.0) return reid__product((reid__product(1.5, x) - 2.5) * x, x) + 1.0;
     if (x < 2.0) return (reid__product(reid__product(x - 5.0, x) + 8.0, x) - 4.0) * -0.5;
     return 0.0;
-}
-
-static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
-    return reid__filter_at(a->filter, reid__product((double)at - w->center + 0.5, a->shrink));
 }
 
 /* The window of line `index` of the crop: one weight of 1 without a resize; empty, next to the source, for padding. */
@@ -3018,32 +3014,27 @@ static void reid__lifetimes(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].late = p->buffers[i].last >= p->split;
 }
 
-/* Lowest offset at which buffer `id` overlaps none of the buffers placed before that live at the same time. Every gap
-   starts at the end of a placed buffer (or at zero), so only those offsets are tried. */
-static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const size_t *size, const size_t *offset) {
-    const reid__buffer *b = &buffers[id];
-    size_t best = SIZE_MAX;
-    for (int candidate = -1; candidate < id; candidate++) {
-        size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
-        int free_here = at < best;
-        for (int i = 0; free_here && i < id; i++) {
-            int together = b->first <= buffers[i].last && buffers[i].first <= b->last;
-            if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
-        }
-        if (free_here) best = at;
-    }
-    return best;
-}
-
 /* Gives every buffer of `size` its place in one arena, and returns the arena's size. taken[i]: the earlier buffer whose
-   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place. */
+   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place, the lowest at which it overlaps none
+   of those placed before that live at the same time. Every gap starts at the end of a placed buffer (or at zero), so
+   only those offsets are tried. */
 static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, const int *taken,
                                   size_t *offset) {
     size_t end = 0;
-    for (int i = 0; i < count; i++) {
-        int from = taken ? taken[i] : REID__NONE;
-        offset[i] = from == REID__NONE ? reid__buffer_offset(buffers, i, size, offset) : offset[from];
-        if (offset[i] + size[i] > end) end = offset[i] + size[i];
+    for (int id = 0; id < count; id++) {
+        const reid__buffer *b = &buffers[id];
+        int from = taken ? taken[id] : REID__NONE;
+        offset[id] = from == REID__NONE ? SIZE_MAX : offset[from];
+        for (int candidate = -1; candidate < id && from == REID__NONE; candidate++) {
+            size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
+            int free_here = at < offset[id];
+            for (int i = 0; free_here && i < id; i++) {
+                int together = b->first <= buffers[i].last && buffers[i].first <= b->last;
+                if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
+            }
+            if (free_here) offset[id] = at;
+        }
+        if (offset[id] + size[id] > end) end = offset[id] + size[id];
     }
     return end;
 }
@@ -6553,9 +6544,8 @@ typedef struct reid__program {
     size_t length;
     int count;
     uint64_t key[2];             /* hash of what the machine code depends on, except the compiler */
-    const unsigned char *cubin;  /* or PTX; points into `block` or a pack */
+    const unsigned char *cubin;  /* or PTX; points into a pack or a block of jit.mem */
     size_t cubin_size;
-    unsigned char *block;
     void *compiling;             /* NVRTC's handle while it is compiled */
     int result;                  /* NVRTC's */
 } reid__program;
@@ -6578,7 +6568,7 @@ typedef struct reid__jit {
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
-    int no_folder, cache_warned; /* no_folder: no variable or field names one */
+    int no_folder;               /* no variable or field names one */
     int arch;                    /* 90 */
     char arch_option[40];        /* "--gpu-architecture=sm_90a" */
     int is_ptx;                  /* the chip is newer than NVRTC: PTX, which the driver compiles */
@@ -6602,21 +6592,20 @@ static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most
     if (r == REID_OK && !*block) r = reid__no_memory(e, path, *size + 1);
     if (r == REID_OK) (*block)[*size] = 0, r = reid__weights_bytes(&file, 0, *block, *size, e);
     reid__weights_close(&file, mem);
-    if (r == REID_OK) return r;
-    reid__free(mem, *block);
-    *block = NULL;
+    if (r != REID_OK) reid__free(mem, *block), *block = NULL;
     return r;
 }
 
+/* Returns errno, 0 on success. */
 static int reid__write_all(int fd, const void *data, size_t size) {
     const char *from = (const char *)data;
     while (size > 0) {
         ssize_t n = write(fd, from, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return 0;
+        if (n <= 0) return errno ? errno : EIO;
         from += n, size -= (size_t)n;
     }
-    return 1;
+    return 0;
 }
 
 /* A bundle is a cache entry (one program) or a pack (all programs of a network):
@@ -6665,11 +6654,15 @@ static const unsigned char *reid__bundle_find(const unsigned char *bytes, size_t
     return NULL;
 }
 
-/* Writes a bundle of `count` programs. Returns errno, 0 on success. */
-static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *programs, int count) {
-    size_t table = 16 + (size_t)count * REID__BUNDLE_ROW, offset = table + 16;
-    unsigned char *head = (unsigned char *)reid__alloc(mem, offset), *at = head;
+/* Writes a bundle of `count` programs beside `path` and renames it. durable: flushes it; a cache has its checksum.
+   Returns errno, 0 on success. */
+static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
+    char beside[4096 + 64];
+    struct timespec now;
     uint64_t digest[2];
+    size_t table = 16 + (size_t)count * REID__BUNDLE_ROW, offset = table + 16;
+    if (strlen(path) > 4096) return ENAMETOOLONG;
+    unsigned char *head = (unsigned char *)reid__alloc(mem, offset), *at = head;
     if (!head) return ENOMEM;
     memcpy(at, REID__BUNDLE_MAGIC, 8);
     at = reid__put64(at + 8, (uint64_t)count);
@@ -6681,24 +6674,14 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     }
     reid__digest_of(head, table, digest);
     reid__put64(reid__put64(at, digest[0]), digest[1]);
-    int ok = reid__write_all(fd, head, table + 16);
-    for (int i = 0; i < count && ok; i++) ok = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
-    int failed = ok ? 0 : errno ? errno : EIO;
-    reid__free(mem, head);
-    return failed;
-}
-
-/* Writes a bundle beside `path` and renames it. durable: flushes it; a cache has its checksum. Returns errno or 0. */
-static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
-    char beside[4096 + 64];
-    struct timespec now;
-    if (strlen(path) > 4096) return ENAMETOOLONG;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(beside, sizeof beside, "%s.%ld.%lx.tmp", path, (long)getpid(),
              (unsigned long)now.tv_nsec ^ (unsigned long)(uintptr_t)&now);
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, durable ? 0666 : 0600);
-    if (fd < 0) return errno;
-    int failed = reid__bundle_write(mem, fd, programs, count);
+    int failed = fd < 0 ? errno : reid__write_all(fd, head, table + 16);
+    reid__free(mem, head);
+    if (fd < 0) return failed;
+    for (int i = 0; i < count && !failed; i++) failed = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
     if (!failed && durable && fsync(fd) != 0) failed = errno;
     if (close(fd) != 0 && !failed) failed = errno;
     if (!failed && rename(beside, path) != 0) failed = errno;
@@ -6732,20 +6715,11 @@ static const char *reid__cache_distrust(const char *path) {
     return st.st_mode & 022 ? "others may write to it" : NULL;
 }
 
-/* A user who can rename the folder can put another in its place. So its parent must belong to this user or root, and be
-   writable by others only with the sticky bit. Returns what is wrong, or NULL. */
-static const char *reid__cache_distrust_parent(const char *folder) {
-    char path[REID__PATH + 4];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/..", folder); /* the parent of the target, if the folder is a symbolic link */
-    if (stat(path, &st) != 0) return "its parent folder cannot be read";
-    if (st.st_uid != geteuid() && st.st_uid != 0) return "its parent folder belongs to another user";
-    return (st.st_mode & 022) && !(st.st_mode & S_ISVTX) ? "others may write to its parent folder" : NULL;
-}
-
-/* Creates the folder and its parents if they are missing. Returns what is wrong, or NULL. */
+/* Creates the folder and its parents if they are missing. A user who can rename the folder can put another in its
+   place. So its parent must belong to this user or root, and be writable by others only with the sticky bit. Returns
+   what is wrong, or NULL. */
 static const char *reid__cache_make(const char *folder) {
-    char path[REID__PATH];
+    char path[REID__PATH + 4];
     struct stat st;
     const char *why;
     snprintf(path, sizeof path, "%s", folder);
@@ -6757,13 +6731,17 @@ static const char *reid__cache_make(const char *folder) {
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is not a folder";
     if ((why = reid__cache_distrust(path)) != NULL) return why;
     if (access(path, R_OK | X_OK) != 0) return "it cannot be read";
-    return reid__cache_distrust_parent(path);
+    snprintf(path, sizeof path, "%s/..", folder); /* the parent of the target, if the folder is a symbolic link */
+    if (stat(path, &st) != 0) return "its parent folder cannot be read";
+    if (st.st_uid != geteuid() && st.st_uid != 0) return "its parent folder belongs to another user";
+    return (st.st_mode & 022) && !(st.st_mode & S_ISVTX) ? "others may write to its parent folder" : NULL;
 }
 
-static void reid__cache_warn(reid__jit *j, const char *why, int code) {
-    if (j->cache_warned++) return;
+/* Does without the cache from now on. */
+static void reid__cache_leave(reid__jit *j, const char *why, int code) {
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept in %.200s: %s (errno %d)",
               j->cache, why, code);
+    j->cache[0] = 0;
 }
 
 /* The path of an entry: its name is a hash of its key and of the version of NVRTC. */
@@ -6777,16 +6755,16 @@ static void reid__cache_path(const reid__jit *j, const reid__program *p, char pa
 
 static void reid__cache_load(reid__jit *j, reid__program *p) {
     char path[REID__PATH + 40];
+    unsigned char *block;
     size_t size;
     reid__cache_path(j, p, path);
     const char *why = reid__cache_distrust(path);
     if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is compiled again: %s", path, why);
-    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return;
-    if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
+    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &block, &size, NULL) != REID_OK) return;
+    if (reid__bundle_valid(block, size)) p->cubin = reid__bundle_find(block, size, p->key, &p->cubin_size);
     if (p->cubin) return;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is compiled again", path);
-    reid__free(j->mem, p->block);
-    p->block = NULL;
+    reid__free(j->mem, block);
 }
 
 /* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
@@ -6997,23 +6975,6 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 static const unsigned char reid__kernel_text[] = {0};
 #endif
 
-static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
-    const reid_desc *desc = j->desc;
-    unsigned char *block;
-    size_t size;
-    if (desc->kernels_src && desc->kernels_path)
-        return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
-    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
-    j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
-    if (desc->kernels_path) {
-        REID__TRY(reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e));
-        j->text = (const char *)block;
-    }
-    if (*j->text) return REID_OK;
-    return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
-                      "or REID_KERNELS_FILE when reid.h is compiled");
-}
-
 /* --- finding NVRTC --- */
 static void reid__candidate_add(reid__jit *j, const char *path) {
     if (strlen(path) >= REID__PATH || j->candidate_count == REID__MAX_CANDIDATES) return;
@@ -7214,15 +7175,14 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     size_t size = 0;
     p->result = j->is_ptx ? j->rtc.GetPTXSize(p->compiling, &size) : j->rtc.GetCUBINSize(p->compiling, &size);
     if (p->result || size == 0) return reid__program_fail(j, p, e);
-    p->block = (unsigned char *)reid__alloc(j->mem, size + 1);
-    if (!p->block) return reid__no_memory(e, "a compiled kernel", size);
-    char *to = (char *)p->block;
+    char *to = (char *)reid__alloc(j->mem, size + 1);
+    if (!to) return reid__no_memory(e, "a compiled kernel", size);
     p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, to) : j->rtc.GetCUBIN(p->compiling, to);
-    p->block[size] = 0;
+    to[size] = 0;
     if (p->result) return reid__program_fail(j, p, e);
-    if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
+    if (!j->is_ptx && (size < 4 || memcmp(to, "\177ELF", 4) != 0))
         return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s did not make an ELF file of %s", j->rtc_path, p->options);
-    p->cubin = p->block, p->cubin_size = size;
+    p->cubin = (const unsigned char *)to, p->cubin_size = size;
     return REID_OK;
 }
 
@@ -7264,7 +7224,7 @@ static int reid__jit_lookup(reid__jit *j) {
 
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
-    if (why) reid__cache_warn(j, why, errno), j->cache[0] = 0;
+    if (why) reid__cache_leave(j, why, errno);
     int missing = reid__jit_lookup(j);
     if (missing && j->no_folder)
         reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept: neither "
@@ -7285,10 +7245,10 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
         char path[REID__PATH + 40];
         if (j->programs[i].cubin) continue;
         REID__TRY(reid__program_collect(j, &j->programs[i], e));
-        if (!j->cache[0] || j->cache_warned) continue;
+        if (!j->cache[0]) continue;
         reid__cache_path(j, &j->programs[i], path);
         int code = reid__bundle_save(j->mem, path, &j->programs[i], 1, 0);
-        if (code) reid__cache_warn(j, "writing failed", code);
+        if (code) reid__cache_leave(j, "writing failed", code);
     }
     return REID_OK;
 }
@@ -7302,7 +7262,19 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->tried.text = j->tried_text, j->tried.room = sizeof j->tried_text;
     const char *path = desc->kernels_pack;
     reid__text contract = {NULL, 0, 0}; /* counted first */
-    REID__TRY(reid__jit_text(j, e));
+    unsigned char *text;
+    size_t size;
+    if (desc->kernels_src && desc->kernels_path)
+        return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
+    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
+    j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
+    if (desc->kernels_path) {
+        REID__TRY(reid__read_file(mem, desc->kernels_path, REID__MAX_TEXT, &text, &size, e));
+        j->text = (const char *)text;
+    }
+    if (!*j->text)
+        return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, "
+                          "desc.kernels_path, or REID_KERNELS_FILE when reid.h is compiled");
     reid__contract_text(&contract);
     contract.room = contract.length + 1, contract.length = 0;
     contract.text = j->contract = (char *)reid__alloc(mem, contract.room);
@@ -7402,7 +7374,7 @@ typedef struct reid__gpu_plan {
 typedef struct reid__slot {
     unsigned char *host;    /* pinned: descriptions and pixels of the images; as large as `staging` */
     float *result;          /* pinned (batch, dim): the last kernel writes the embeddings here */
-    uint32_t *full;         /* pinned (batch): the lane's `full` for this batch */
+    uint32_t *full;         /* pinned (batch): the lane's `full` for this batch. The first slot's block has all six */
     reid__address staging;
     void *uploaded, *done;  /* events */
     int first, count;       /* images of the call; count 0: no batch is in progress */
@@ -7416,7 +7388,6 @@ typedef struct reid__gpu_lane {
     reid__address full;               /* INT8: (batch) uint32: number of saturated outputs, see reid__counts_clipped */
     reid__address mirrored;           /* (batch, dim) floats: the embedding of the first pass of a flip */
     reid__address memory;             /* the block that all of these are in */
-    unsigned char *pinned;            /* the slots' host and result point into this */
     reid__slot slots[2];
     void *graphs[REID__MAX_GRAPHS];   /* [log2 of the batch] */
 } reid__gpu_lane;
@@ -7606,15 +7577,6 @@ static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* The index of reid__only_user, if it is a 1x1 convolution that reads the output as its input (or, if `adds`, as its
-   residual), and no shortcut is fused into it yet; else REID__NONE. */
-static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
-    const reid__op *b = reid__only_user(g->plan, a);
-    if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
-    int index = (int)(b - g->plan->ops);
-    return reid__takes_more(g, b) && g->fused_shortcut[index] == REID__NONE ? index : REID__NONE;
-}
-
 /* Whether only a global average reads this operation's output, and not in FP32. If so, its launch adds up each row of
    an image, as the pool would, and stores the sums. Rows must fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
@@ -7639,13 +7601,16 @@ static void reid__fold(reid__gpu_plan *g) {
         if (reid__only_pooled(g, a)) g->pixels_per_sum[a->out] = a->ow;
         if (reid__takes_stem_pool(g, a)) g->fused_first[i + 1] = i, g->fused_into[i] = i + 1;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
-        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
-        if (user == REID__NONE) continue;
-        int alike = reid__slice(g, a) == reid__slice(g, &p->ops[user]);
+        /* The user must be a 1x1 convolution of the output, or, if `adds`, one that adds it, without a shortcut yet. */
+        const reid__op *b = reid__only_user(p, a);
+        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = (int)((b ? b : a) - p->ops);
+        if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) continue;
+        if (!reid__takes_more(g, b) || g->fused_shortcut[user] != REID__NONE) continue;
+        int alike = reid__slice(g, a) == reid__slice(g, b);
         if (adds && g->int8 && (g->latency || a->ic > 512 || !alike)) continue;
         if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
-        if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
+        if (b->oc % 128 || b->act != a->act) continue;
         g->fused_first[user] = i, g->fused_into[i] = user;
     }
 }
@@ -8018,8 +7983,8 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
 static int reid__takes_project(const reid__gpu_plan *g, const reid__op *op) {
     return g->wgmma && !g->int8 && op->kind == REID__CONV && op->kh * op->kw * op->stride == 1 &&
            (op->scale != REID__NONE || (g->plan->buffers[op->in].c < 64 && op->residual == REID__NONE)) &&
-           op->oh * op->ow >= 16 &&
-           g->plan->buffers[op->out].c == reid__padded(op->oc) && g->pixels_per_sum[op->out] == 1;
+           op->oh * op->ow >= 16 && g->plan->buffers[op->out].c == reid__padded(op->oc) &&
+           g->pixels_per_sum[op->out] == 1;
 }
 
 /* A block has all channels, or as few parts of them as leave a thread's sums in its registers. Weights stay in shared
@@ -8331,19 +8296,6 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 }
 
 /* --- launching --- */
-/* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
-static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
-    const int not_ready = 600, timeout = 702;
-    const struct timespec a_little = {0, 1000000};
-    int code = not_ready, tries = 20000;
-    const char *what = s->label[0] ? s->label : s->function;
-    while (tries-- > 0 && (code = g->device.cu.StreamQuery(stream)) == not_ready) nanosleep(&a_little, NULL);
-    if (code != not_ready) return reid__gpu_check(&g->device, code, what, e);
-    __atomic_store_n(&g->device.lost, timeout, __ATOMIC_RELAXED);
-    return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: it has not ended after 20 seconds; this handle cannot be used any "
-                      "more", g->device.index, what);
-}
-
 /* Launches any kernel. arguments: its structure of REID__CONTRACT, which is copied. Returns the driver's error code. */
 static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int overlap, int64_t grid_x, int64_t grid_y,
                                void *stream, void *arguments) {
@@ -8357,11 +8309,20 @@ static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int 
                    : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
 }
 
+/* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
 static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
                                 void *arguments, reid_error *e) {
+    const int not_ready = 600, timeout = 702;
+    const struct timespec a_little = {0, 1000000};
     int code = reid__launch_kernel(&g->device.cu, s, g->overlap, grid_x, grid_y, stream, arguments);
-    if (code) return reid__gpu_check(&g->device, code, s->function, e);
-    return g->sync ? reid__wait_for_launch(g, s, stream, e) : REID_OK;
+    if (code || !g->sync) return reid__gpu_check(&g->device, code, s->function, e);
+    const char *what = s->label[0] ? s->label : s->function;
+    for (int tries = 20000; tries > 0 && (code = g->device.cu.StreamQuery(stream)) == not_ready; tries--)
+        nanosleep(&a_little, NULL);
+    if (code != not_ready) return reid__gpu_check(&g->device, code, what, e);
+    __atomic_store_n(&g->device.lost, timeout, __ATOMIC_RELAXED);
+    return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: it has not ended after 20 seconds; this handle cannot be used any "
+                      "more", g->device.index, what);
 }
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
@@ -8704,24 +8665,23 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     reid__address to = l->g->weights + g->weight[index];
     float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + REID__CHUNK / 2; /* fold: 4 vectors */
     reid__digest digest;
-    reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
+    REID__TRY(reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e));
     reid__digest_init(&digest);
-    for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
+    for (int at = 0, n; at < oc && !code; at += n) {
         n = reid__min(oc - at, (int)(REID__CHUNK / 2) / row / 16 * 16);
-        r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK && reid__in_bytes(op); i++)
+        size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
+        REID__TRY(reid__fetch(l->from, op, &wants[0], begin, count, l->from->rows, &digest, e));
+        for (int i = 0; i < n && reid__in_bytes(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
                               taps, 1, REID__ELEMENT_INT8, l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK && !reid__in_bytes(op))
+        if (!reid__in_bytes(op))
             reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
-        size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
-        if (r == REID_OK && reid__in_bytes(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
-        else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
+        if (reid__in_bytes(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        else code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
-    if (r == REID_OK && !code && !reid__in_bytes(op)) r = reid__gpu_pack_conv(l, index, 0, e);
-    if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
-    if (r != REID_OK) return r;
+    if (!code && !reid__in_bytes(op)) REID__TRY(reid__gpu_pack_conv(l, index, 0, e));
+    REID__TRY(reid__pack_steps(l->from, op, scale, bias, e));
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(g->plan->buffers, op);
     if (!code) code = d->cu.MemcpyHtoDAsync(l->g->weights + g->bias[index], bias, (size_t)oc * 4, l->stream);
     to = l->g->weights + g->weight2[index];
@@ -8817,7 +8777,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
     if (l->copies) cu->StreamDestroy(l->copies);
     if (l->stream) cu->StreamDestroy(l->stream); /* first: memory cannot be freed while a capture has not ended */
     if (l->memory) cu->MemFree(l->memory);
-    if (l->pinned) cu->MemFreeHost(l->pinned);
+    if (l->slots[0].host) cu->MemFreeHost(l->slots[0].host);
     memset(l, 0, sizeof *l);
 }
 
@@ -8838,10 +8798,10 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     reid__gpu_lane_cut(g, l);
     code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
-    l->pinned = (unsigned char *)pinned;
     for (int i = 0; i < 2; i++) {
         reid__slot *s = &l->slots[i];
-        s->host = l->pinned + (size_t)i * (g->lane_pinned / 2), s->result = (float *)(void *)(s->host + g->staging);
+        s->host = (unsigned char *)pinned + (size_t)i * (g->lane_pinned / 2);
+        s->result = (float *)(void *)(s->host + g->staging);
         s->full = (uint32_t *)(void *)(s->host + g->staging + result);
     }
     for (int i = 0; 1 << i <= g->plan.batch && !g->sync; i++) REID__TRY(reid__gpu_capture(g, l, i, e));
@@ -8877,7 +8837,7 @@ typedef struct reid__filling {
     reid__gpu *g;
     reid__slot *slot;
     const reid_image *images; /* [count] */
-    int first, count;
+    int count;
     int resized;              /* images that kernels resize; the others are uploaded as (height, width, RGB) */
     size_t used;              /* bytes of the staging memory so far */
     size_t read;              /* bytes of the images' pixels so far */
@@ -8914,26 +8874,30 @@ static int reid__resize_tile(reid__gpu_picture *p) {
     return 0;
 }
 
-/* Places image i. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
-static void reid__picture_place(reid__filling *f, int i) {
+/* Places the batch's images. What the room left cannot hold the CPU resizes, to the same pixels. It and views have
+   bytes 0. */
+static void reid__slot_place(reid__filling *f) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
-    const reid_image *image = &f->images[i];
-    reid__gpu_picture *to = (reid__gpu_picture *)(void *)f->slot->host + i;
-    size_t view = (size_t)p->height * (size_t)p->width * 3, later = (size_t)(f->count - 1 - i) * view;
-    int edge = reid__resize_edge(g->plan.prep, image);
-    reid_box roi;
-    memset(to, 0, sizeof *to);
-    reid__image_check(image, f->first + i, &roi, NULL); /* cannot fail: the call checked it before */
-    int w = roi.width, h = roi.height;
-    const reid__layout l = reid__layouts[image->format];
-    to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
-    to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-    size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes;
-    int fits = reid__resize_tile(to) && pixels + later <= g->staging - f->used && !reid__is_view(to, image);
-    to->pixels = (int64_t)f->used;
-    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
-    f->used += fits ? pixels : view, f->read += pixels, f->resized += fits;
+    size_t view = (size_t)p->height * (size_t)p->width * 3;
+    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture)), f->read = 0, f->resized = 0;
+    for (int i = 0; i < f->count; i++) {
+        const reid_image *image = &f->images[i];
+        const reid__layout l = reid__layouts[image->format];
+        reid__gpu_picture *to = (reid__gpu_picture *)(void *)f->slot->host + i;
+        int edge = reid__resize_edge(g->plan.prep, image);
+        reid_box roi;
+        reid__image_check(image, i, &roi, NULL); /* cannot fail: the call checked it before */
+        int w = roi.width, h = roi.height;
+        memset(to, 0, sizeof *to);
+        to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
+        to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
+        size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, later = (size_t)(f->count - 1 - i) * view;
+        int fits = reid__resize_tile(to) && pixels + later <= g->staging - f->used && !reid__is_view(to, image);
+        to->pixels = (int64_t)f->used;
+        to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
+        f->used += fits ? pixels : view, f->read += pixels, f->resized += fits;
+    }
 }
 
 /* Copies the pixels of images, or resizes them here. There are no more parts than team members. */
@@ -8946,7 +8910,7 @@ static void reid__picture_part(void *task, int index) {
         const reid_image *image = &f->images[i];
         unsigned char *out = f->slot->host + pictures[i].pixels;
         reid_box roi;
-        reid__image_check(image, f->first + (int)i, &roi, NULL);
+        reid__image_check(image, (int)i, &roi, NULL);
         ptrdiff_t stride = reid__image_stride(image), bytes = reid__layouts[image->format].bytes;
         const unsigned char *in = (const unsigned char *)image->pixels + roi.y * stride + roi.x * bytes;
         int copied = pictures[i].bytes || reid__is_view(&pictures[i], image);
@@ -8955,11 +8919,6 @@ static void reid__picture_part(void *task, int index) {
         for (int y = 0; copied && y < roi.height; y++, in += stride, out += pictures[i].stride)
             memcpy(out, in, (size_t)pictures[i].stride);
     }
-}
-
-static void reid__slot_place(reid__filling *f) {
-    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture)), f->read = 0, f->resized = 0;
-    for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
 static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
@@ -9089,7 +9048,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
         int count = reid__graph_batch(reid__min(n - at, most));
-        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
+        reid__filling f = {g, s, call->images + at, count, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
         if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
         reid__slot_place(&f);
@@ -9116,7 +9075,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
                                         uint8_t *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid__slot *s = &l->slots[0];
-    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
+    reid__filling f = {g, s, image, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
     REID__TRY(reid__gpu_enter(&g->device, e));
     reid__slot_place(&f);
@@ -10979,33 +10938,28 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
     }
 }
 
-/* Reads the width of the file's projection, and the activation that follows it. */
-static reid_result reid__read_projection(const reid__weights *file, reid__projection *projection, reid_error *e) {
-    const reid__tensor *t = reid__weights_find(file, "projection.weight");
-    const char *act = reid__weights_meta(file, "reid.head_activation");
-    if (!t) return REID_OK; /* reported later, as a missing tensor */
-    if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
-    for (int i = REID__RELU; act && i <= REID__TANH; i++)
-        if (strcmp(act, reid__act_names[i]) == 0) projection->act = (reid__act)i;
-    if (act && projection->act == REID__LINEAR_ACT)
-        return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu, silu or tanh",
-                          file->path, act);
-    return REID_OK;
-}
-
-/* Resolves desc.head for one network and file: NONE, FILE or SEEDED. Without a file, AUTO takes no optional head. */
+/* Resolves desc.head for one network and file: NONE, FILE or SEEDED. Without a file, AUTO takes no optional head. A
+   file's projection gives the width and the activation that follows it. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
                                       reid_head *head, reid__projection *projection, reid_error *e) {
     int has_head = arch->multiscale || reid__may_project(arch);
     *head = desc->head;
     projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
-    int in_file = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"));
+    const reid__tensor *t = file ? reid__weights_find(file, "projection.weight") : NULL;
+    int in_file = arch->multiscale || (has_head && t);
     if (desc->head == REID_HEAD_AUTO) *head = in_file ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 can do without"
                                            : "has no head; resnet50 can have one");
-    return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
+    if (*head != REID_HEAD_FILE || !t) return REID_OK; /* a missing tensor is reported later */
+    const char *act = reid__weights_meta(file, "reid.head_activation");
+    if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
+    for (int i = REID__RELU; act && i <= REID__TANH; i++)
+        if (strcmp(act, reid__act_names[i]) == 0) projection->act = (reid__act)i;
+    if (!act || projection->act != REID__LINEAR_ACT) return REID_OK;
+    return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu, silu or tanh",
+                      file->path, act);
 }
 
 /* Gives a ResNet of the table a trunk, and the name that says so. */
@@ -11480,24 +11434,6 @@ static reid_result reid__check_precision(reid_precision precision, reid_error *e
     return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
 }
 
-/* Checks the description's device and precision; chooses instruction set and threads. */
-static reid_result reid__choose_device(reid__build *b) {
-    const reid_desc *desc = b->desc;
-    reid_ctx *ctx = b->ctx;
-    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__invalid(b->e, "desc.device is %d, not a reid_device", (int)desc->device);
-    REID__TRY(reid__check_precision(desc->precision, b->e));
-    reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
-    if (desc->precision == REID_INT8 && !desc->ranges)
-        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
-                          "your crops");
-    if (desc->precision != REID_INT8 && desc->ranges) return reid__invalid(b->e, "desc.ranges is only for REID_INT8");
-    if (desc->fallback && desc->precision != REID_INT8)
-        return reid__invalid(b->e, "desc.fallback is only for REID_INT8");
-    ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
-    return reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
-}
-
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
@@ -11759,14 +11695,27 @@ static reid_result reid__create_on_device(reid__build *b) {
 }
 #endif
 
+/* Checks the description's device and precision; chooses instruction set and threads; then opens the file. */
 static reid_result reid__create(reid__build *b) {
+    const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
     int has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
     ctx->has_locks = has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
     if (has_mutex && !ctx->has_locks) pthread_mutex_destroy(&ctx->mutex);
     if (!ctx->has_locks) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
-    REID__TRY(reid__choose_device(b));
-    REID__TRY(reid__weights_open(&b->file, b->desc, &b->mem, b->e));
+    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
+        return reid__invalid(b->e, "desc.device is %d, not a reid_device", (int)desc->device);
+    REID__TRY(reid__check_precision(desc->precision, b->e));
+    reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
+    if (desc->precision == REID_INT8 && !desc->ranges)
+        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
+                          "your crops");
+    if (desc->precision != REID_INT8 && desc->ranges) return reid__invalid(b->e, "desc.ranges is only for REID_INT8");
+    if (desc->fallback && desc->precision != REID_INT8)
+        return reid__invalid(b->e, "desc.fallback is only for REID_INT8");
+    ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
+    REID__TRY(reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e));
+    REID__TRY(reid__weights_open(&b->file, desc, &b->mem, b->e));
     b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
     ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
@@ -11802,14 +11751,6 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fal
 
 #define REID__AGAIN 8 /* the largest batch of recomputed images: they are few */
 
-/* The FP32 instruction set that matches INT8's; REID_CPU_ISA may name one that has no FP32. */
-static reid_isa reid__fallback_isa(reid_isa isa) {
-    const reid__kernels *k;
-    if (reid__kernels_choose(isa, REID_INT8, &k, NULL) != REID_OK) return isa; /* refused later, with its name */
-    if (strcmp(k->name, "scalar") == 0) return isa; /* FP32 may have a better one: NEON */
-    return strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
-}
-
 static void reid__log_again(reid_log_level level, reid_result id, const char *message, void *user) {
     if (level == REID_LOG_WARNING)
         reid__log((const reid_desc *)user, level, id, "in FP32, for desc.fallback: %.400s", message);
@@ -11820,11 +11761,15 @@ static void reid__log_again(reid_log_level level, reid_result id, const char *me
 static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
     reid_ctx *fp32_fallback = NULL;
     reid_desc own = *desc, asked = *desc;
+    const reid__kernels *k;
     reid_result r = REID_OK;
     if (desc->fallback && desc->precision == REID_INT8 && desc->ranges) {
         own.precision = REID_FP32, own.ranges = NULL, own.fallback = 0;
         own.lanes = 1, own.log_fn = reid__log_again, own.log_user = &asked;
-        own.cpu_isa = reid__fallback_isa(own.cpu_isa);
+        /* The set that matches INT8's, as REID_CPU_ISA may name one that has no FP32. An unknown one is refused later,
+           with its name. FP32 may have a better one than INT8's scalar code: NEON. */
+        if (reid__kernels_choose(desc->cpu_isa, REID_INT8, &k, NULL) == REID_OK && strcmp(k->name, "scalar") != 0)
+            own.cpu_isa = strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
         own.batch = own.memory_limit ? 1 : own.batch && own.batch < REID__AGAIN ? own.batch : REID__AGAIN;
         r = reid__create_handle(&own, NULL, &fp32_fallback);
     }
@@ -11895,26 +11840,23 @@ static int reid__normalise(float *v, int dim, int raw) {
     return 1;
 }
 
-/* INT8: reports to the caller which images exceeded the ranges, and counts them. */
-static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped, double most, int first, int n) {
-    reid_saturation *sum = &call->ctx->saturation;
+/* Normalises rows, which a GPU has done already. In INT8 it reports to the caller which images exceeded the ranges,
+   counts them, and recomputes them, neighbours together. */
+static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n) {
+    reid_ctx *ctx = call->ctx;
+    const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
+    const size_t dim = (size_t)ctx->plan->dim;
     int64_t count = 0;
-    for (int i = 0; i < n; i++) {
+    int run;
+    for (int i = 0; clipped && i < n; i++) {
         count += clipped[i] > most;
         if (call->saturated) call->saturated[first + i] = clipped[i] > most;
     }
-    REID__LOCK(&call->ctx->mutex);
-    sum->images += n, sum->saturated += count;
-    if (call->ctx->fp32_fallback) sum->recomputed += count;
-}
-
-/* Normalises rows, which a GPU has done already. Recomputes images beyond INT8's ranges, neighbours together. */
-static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n) {
-    const reid_ctx *ctx = call->ctx;
-    const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
-    const size_t dim = (size_t)ctx->plan->dim;
-    int run;
-    if (clipped) reid__tell_saturated(call, clipped, most, first, n);
+    if (clipped) {
+        REID__LOCK(&ctx->mutex);
+        ctx->saturation.images += n, ctx->saturation.saturated += count;
+        if (ctx->fp32_fallback) ctx->saturation.recomputed += count;
+    }
     for (int i = 0; i < n; i += run) {
         float *row = call->out + (size_t)(first + i) * dim;
         const reid_image *images = call->images + first + i;
@@ -12687,17 +12629,6 @@ static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now)
     if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
-/* Computes a lane's batch and distributes the rows. An image whose embedding has no direction must not make the others
-   fail, so then each is computed alone, which gives the same bits. */
-static void reid__batch_compute(reid_queue *q, reid__queue_lane *lane) {
-    reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
-    for (int i = 0; i < lane->count; i++) {
-        float *row = lane->rows + (size_t)i * q->dim;
-        lane->places[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
-        memcpy(lane->places[i].out, row, q->dim * sizeof *row);
-    }
-}
-
 static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
     *pace = *pace ? *pace + (took - *pace) / 8 : took, lane->since = 0;
@@ -12714,6 +12645,8 @@ static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t no
     }
 }
 
+/* Computes batches and distributes their rows. An image whose embedding has no direction must not make the others fail,
+   so then each is computed alone, which gives the same bits. */
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
@@ -12726,7 +12659,13 @@ static void *reid__queue_lane_main(void *arg) {
         }
         reid__batch_take(q, lane, now);
         pthread_mutex_unlock(&q->mutex);
-        reid__batch_compute(q, lane);
+        reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
+        for (int i = 0; i < lane->count; i++) {
+            float *row = lane->rows + (size_t)i * q->dim;
+            lane->places[i].result =
+                r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
+            memcpy(lane->places[i].out, row, q->dim * sizeof *row);
+        }
         pthread_mutex_lock(&q->mutex);
         reid__batch_finish(q, lane, reid__now());
         reid__notify_done(q);
@@ -12735,17 +12674,6 @@ static void *reid__queue_lane_main(void *arg) {
 }
 
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
-static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
-    if (!q || !r || !r->images || !r->out || r->n < 1)
-        return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
-    if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
-    if (r->priority < -3 || r->priority > 4) return reid__invalid(e, "priority is %d; it must be -3 to 4", r->priority);
-    if (r->n > q->stats.limit) return reid__invalid(e, "%d images; the queue's limit is %d", r->n, q->stats.limit);
-    reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
-    if (code != REID_OK || r->deadline_us >= 0) return code;
-    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
-}
-
 /* Accepts a request, or reports why not. Its rank is its level plus the period of its arrival. A request that arrives a
    period later must be one level more urgent to have the same rank. So a waiting request rises by a level in every
    period without being changed, and after at most 8 periods no new request overtakes it. */
@@ -12780,19 +12708,27 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
 }
 
 REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e) {
+    const reid_request *r = request;
     reid__waiter w;
     if (ticket) *ticket = 0;
     reid__clear_error(e);
-    REID__TRY(reid__check_request(queue, request, e));
-    int waits = !request->done;
+    if (!queue || !r || !r->images || !r->out || r->n < 1)
+        return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
+    if (queue->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
+    if (r->priority < -3 || r->priority > 4) return reid__invalid(e, "priority is %d; it must be -3 to 4", r->priority);
+    int limit = queue->stats.limit, waits = !r->done;
+    if (r->n > limit) return reid__invalid(e, "%d images; the queue's limit is %d", r->n, limit);
+    REID__TRY(reid__check_call(queue->ctx, r->images, r->n, r->out, e));
+    if (r->deadline_us < 0)
+        return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
     w.is_over = 0, w.result = REID_OK;
     if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "no condition variable");
     pthread_mutex_lock(&queue->mutex);
-    reid_result r = reid__request_accept(queue, request, &w, ticket, e);
-    while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
+    reid_result code = reid__request_accept(queue, r, &w, ticket, e);
+    while (waits && code == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
     if (waits) pthread_cond_destroy(&w.over);
-    return w.result == REID_OK ? r : reid__fail(e, w.result, "%s", reid_result_string(w.result));
+    return w.result == REID_OK ? code : reid__fail(e, w.result, "%s", reid_result_string(w.result));
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
