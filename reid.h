@@ -1356,6 +1356,7 @@ typedef struct reid__tensor {
     const char *file_name; /* as written in the file */
     int dtype; /* row of reid__dtypes */
     int ndim;
+    int used;  /* by the plan of reid__match_plan */
     size_t shape[REID__MAX_DIMS];
     size_t count;        /* elements; 1 for a scalar, whose ndim is 0 */
     uint64_t begin, end; /* bytes, from the start of the data */
@@ -1572,12 +1573,11 @@ static int reid__json_integer(reid__json *j, uint64_t *value) {
     if (j->at[0] == '0' && reid__is_digit(j->at[1])) return reid__json_bad(j, "a number starts with 0");
     for (*value = 0; reid__is_digit(*j->at); j->at++) {
         unsigned digit = (unsigned)(*j->at - '0');
-        if (*value > ((uint64_t)INT64_MAX - digit) / 10)
-            return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
+        if (*value > ((uint64_t)INT64_MAX - digit) / 10) break;
         *value = *value * 10 + digit;
     }
-    if (*j->at && strchr(".eE", *j->at)) return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
-    return 1;
+    if (!*j->at || !strchr("0123456789.eE", *j->at)) return 1;
+    return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
 }
 
 /* Bytes of the UTF-8 sequence that starts at text; 0: overlong, a surrogate, above U+10FFFF, or cut short. */
@@ -7405,9 +7405,7 @@ typedef struct reid__gpu {
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
 
-static size_t reid__gpu_aligned(size_t size) {
-    return (size + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN;
-}
+static size_t reid__gpu_aligned(size_t n) { return (n + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN; }
 
 /* --- the plan for a GPU --- */
 /* Whether the launch of operation `index` adds another activation. */
@@ -8232,11 +8230,7 @@ static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
 }
 
 /* The largest power of two that is at most n and at most 256. */
-static int reid__graph_batch(int n) {
-    int batch = 1;
-    while (batch * 2 <= n && batch < 1 << (REID__MAX_GRAPHS - 1)) batch *= 2;
-    return batch;
-}
+static int reid__graph_batch(int n) { return 1 << reid__min(31 - __builtin_clz((unsigned)n), REID__MAX_GRAPHS - 1); }
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_run
@@ -8969,20 +8963,19 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
 
 /* Submits the network for n images in l->view, a power of two; without its head unless `head`. */
 static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, int head, reid_error *e) {
-    int bucket = 0, in_graph = n < REID__HEAD_APART && !g->sync;
-    while (1 << bucket < n) bucket++;
+    int in_graph = n < REID__HEAD_APART && !g->sync, bucket = __builtin_ctz((unsigned)n);
     if (head && !in_graph) REID__TRY(reid__gpu_run_head(g, l, 0, n, e));
     if (g->sync) return reid__gpu_run_ops(g, l, reid__head_end(&g->plan), g->plan.plan->op_count, n, e);
     return reid__gpu_check(&g->device, g->device.cu.GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
 }
 
-/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. first:
-   the call has no batch before this one, so that no other is computed during the upload. */
-static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, int first, reid_error *e) {
+/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. During
+   the upload of a call's first batch no other is computed. */
+static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
     reid__slot *s = f->slot;
     const reid__gpu_plan *p = &g->plan;
     reid__driver *cu = &g->device.cu;
-    int n = f->count, direct = first && f->resized == 0 && !p->flip, code = 0;
+    int n = f->count, direct = s->first == 0 && f->resized == 0 && !p->flip, code = 0;
     reid__address embedding = l->buffer[p->plan->embedding];
     size_t full = (size_t)n * sizeof *s->full, floats = (size_t)n * (size_t)p->plan->dim;
     /* Pinned memory has the same address on the GPU, so that nothing is left to be copied afterwards. */
@@ -9052,7 +9045,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
         reid__slot_place(&f);
-        s->first = at, r = reid__slot_submit(g, l, &f, at == 0, e);
+        s->first = at, r = reid__slot_submit(g, l, &f, e);
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* because the slot is refilled */
             g->device.cu.StreamSynchronize(l->stream);
@@ -10892,8 +10885,13 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
     return REID_ERR_TENSOR_DTYPE;
 }
 
-/* The result of reid__match_plan; first: the first error. */
-typedef struct reid__match { int wanted, matched, unexpected; reid_result first; } reid__match;
+/* The result of reid__match_plan, with its first error; and the head that reid__detect has resolved. */
+typedef struct reid__match {
+    int wanted, matched, unexpected;
+    reid_result first;
+    reid_head head;
+    reid__projection projection;
+} reid__match;
 
 static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
                                      const char *note, reid_error *e) {
@@ -10901,28 +10899,28 @@ static reid_result reid__match_error(const reid__weights *file, const reid__plan
                       p->arch.name);
 }
 
-/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. e: gets the first error. */
-static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
-                             reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
+/* Compares a file with a plan, and marks the tensors that it uses. fn may be NULL. e: gets the first error. */
+static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, reid_tensor_fn fn,
+                             void *user, reid__match *m, reid_error *e) {
     reid__needed_tensor wants[REID__MAX_NEEDED];
     char note[256] = "";
-    memset(m, 0, sizeof *m);
-    memset(used, 0, (size_t)file->count);
+    m->wanted = m->matched = m->unexpected = 0, m->first = REID_OK;
+    for (size_t i = 0; i < file->count; i++) file->tensors[i].used = 0;
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__needed_tensors(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
             const reid__tensor *t;
             reid_result code = reid__needed_find(file, &wants[k], &t, fn || e ? note : NULL);
-            if (t) used[t - file->tensors] = 1;
+            if (t) file->tensors[t - file->tensors].used = 1;
             if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
             reid_tensor_status status = t ? REID_TENSOR_MISMATCH : REID_TENSOR_MISSING;
             if (fn) fn(wants[k].name, code == REID_OK ? REID_TENSOR_USED : status, note, user);
         }
     }
-    for (int i = 0; i < (int)file->count; i++) {
-        if (used[i]) continue;
-        const char *name = file->tensors[i].name;
+    for (const reid__tensor *t = file->tensors; t < file->tensors + file->count; t++) {
+        if (t->used) continue;
+        const char *name = t->name;
         reid_tensor_status status = reid__unused_status(desc, name);
         if (status == REID_TENSOR_UNEXPECTED) {
             const char *why = reid__is_trunk(name) ? "a layer of another network?" : "desc.allow_unused accepts it";
@@ -10930,11 +10928,11 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
             m->unexpected++;
         }
         note[0] = 0;
-        if (status == REID_TENSOR_IGNORED && file->tensors[i].ndim == 2 && file->tensors[i].shape[0] != 1000 &&
-            reid__ends(name, ".weight") && !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
+        if (status == REID_TENSOR_IGNORED && t->ndim == 2 && t->shape[0] != 1000 && reid__ends(name, ".weight") &&
+            !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
             snprintf(note, sizeof note, "%llu wide: an embedding layer? reid convert --head %.*s takes it",
-                     (unsigned long long)file->tensors[i].shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
-        if (fn) fn(file->tensors[i].file_name, status, note, user);
+                     (unsigned long long)t->shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
+        if (fn) fn(t->file_name, status, note, user);
     }
 }
 
@@ -11000,8 +10998,8 @@ static int reid__arch_named(const char *name, reid__arch *out) {
 /* Finds the network of a file: of all tables, with the file's trunk, the fewest differences win, then the most tensors
    used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p receives its
    operations, for 224x224 (names and shapes do not depend on it), m the comparison with them. */
-static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
-                                reid__match *m, reid_error *e) {
+static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, reid__plan *p, reid__match *m,
+                                reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
     int best = -1, best_difference = INT_MAX, best_matched = 0, fits = 0;
     reid__arch named, trunk = reid__file_trunk(file);
@@ -11009,17 +11007,15 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
         return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
         for (int i = 0; i < (name ? 1 : REID__ARCHS); i++) {
-            reid_head head;
-            reid__projection projection;
             if (pass == 1 && i != best) continue;
             if (!name && reid__archs[i].by_name) continue;
             reid__arch arch = name ? named : reid__archs[i];
             if (arch.family == REID__RESNET && !arch.layers && !arch.ibn && !arch.nonlocal)
                 arch = reid__with_trunk(&arch, trunk.layers, trunk.ibn, trunk.nonlocal);
-            reid_result r = reid__resolve_head(desc, &arch, file, &head, &projection, name ? e : NULL);
+            reid_result r = reid__resolve_head(desc, &arch, file, &m->head, &m->projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
-            if (r != REID_OK || !reid__plan_expand(p, &arch, 224, 224, 2, head, &projection)) continue;
-            reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
+            if (r != REID_OK || !reid__plan_expand(p, &arch, 224, 224, 2, m->head, &m->projection)) continue;
+            reid__match_plan(file, p, desc, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
@@ -11066,11 +11062,10 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     reid_error *e = desc->error;
     REID__TRY(reid__open_file(desc, &mem, &file));
     reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
-    unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
-    reid_result r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
+    reid_result r = p ? reid__detect(&file, desc, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
     if (r == REID_OK) {
         if (network) snprintf(network, REID_NETWORK_NAME, "%s", p->arch.name);
-        if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
+        if (fn) reid__match_plan(&file, p, desc, fn, user, &m, NULL);
         r = m.first;
     }
     reid__weights_close(&file, &mem);
@@ -11101,7 +11096,6 @@ typedef struct reid__build {
     reid_error *e;
     reid__mem mem;                /* of everything below */
     reid__weights file;
-    unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
     size_t staging_bytes, staging_each, channels; /* channels: most in a tensor */
@@ -11334,21 +11328,18 @@ static reid_result reid__choose_network(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid_desc *desc = b->desc;
     reid__match m;
-    reid_head head;
-    reid__projection projection;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
-    REID__TRY(reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e));
+    REID__TRY(reid__detect(&b->file, desc, ctx->plan, &m, b->e));
     REID__TRY(m.first);
     const reid__arch *arch = &ctx->plan->arch;
-    reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
             return reid__invalid(b->e, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2", b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
+    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, m.head, &m.projection,
                               ctx->info.preprocessing, b->e));
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
@@ -11357,10 +11348,10 @@ static reid_result reid__choose_network(reid__build *b) {
     for (int i = 0; i < 3 * 256 && element == REID__ELEMENT_INT8; i++)
         ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
-        if (!b->used[t - b->file.tensors])
+        if (!t->used)
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
     snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
-             head == REID_HEAD_NONE ? "none" : head == REID_HEAD_FILE ? "file" : "seeded");
+             m.head == REID_HEAD_NONE ? "none" : m.head == REID_HEAD_FILE ? "file" : "seeded");
     return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
 }
 
@@ -11716,10 +11707,9 @@ static reid_result reid__create(reid__build *b) {
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     REID__TRY(reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e));
     REID__TRY(reid__weights_open(&b->file, desc, &b->mem, b->e));
-    b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
     ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
-    if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
+    if (!ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
     REID__TRY(reid__choose_network(b));
     return reid__create_on_device(b);
 }
