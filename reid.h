@@ -3015,9 +3015,8 @@ static void reid__lifetimes(reid__plan *p) {
 }
 
 /* Gives every buffer of `size` its place in one arena, and returns the arena's size. taken[i]: the earlier buffer whose
-   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place, the lowest at which it overlaps none
-   of those placed before that live at the same time. Every gap starts at the end of a placed buffer (or at zero), so
-   only those offsets are tried. */
+   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place. That is the lowest at which it meets
+   none that lives at the same time. Every gap starts at the end of a placed buffer or at zero: only these are tried. */
 static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, const int *taken,
                                   size_t *offset) {
     size_t end = 0;
@@ -5563,6 +5562,44 @@ static void REID__F(scale)(const void *in, const float *factors, void *out, int 
     if (REID__STEP > 1 && reid__pad_run(c, REID__ELEMENT) > c) /* see reid__scaled_floats */
         REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
 }
+
+/* y = act(norm(x)) + residual for channels [from, to) of an image. norm: of the first op->normed channels (x - mean) /
+   sqrt(variance + eps) * weight + bias, with mean and variance over the image's pixels; means as in pool: each row is
+   summed first, then the rows. `out` may be `in`. residual: or NULL. */
+static void REID__F(instance)(const reid__op *op, int c, int from, int to, const void *in, const void *residual,
+                              const float *weights, void *out) {
+    const REID__V pixels = REID__SET1((float)(op->oh * op->ow));
+    for (int v = from; v < to; v += REID__W) {
+        const REID__T *x = (const REID__T *)in + v, *rest = (const REID__T *)residual + (residual ? v : 0);
+        REID__V factor = REID__SET1(1.0f), mean = REID__SET1(0.0f), bias = mean, variance = mean;
+        for (int pass = 0; pass < 2 && v < op->normed; pass++) {
+            REID__V total = REID__SET1(0.0f);
+            for (ptrdiff_t y = 0; y < op->oh; y++) {
+                REID__V row = REID__SET1(0.0f);
+                for (const REID__T *p = x + y * op->ow * c, *end = p + (ptrdiff_t)op->ow * c; p < end; p += c) {
+                    REID__V far = REID__GET(p) - mean;
+                    if (pass) row = REID__FMA(far, far, row);
+                    else row += far;
+                }
+                total += row;
+            }
+            if (pass == 0) mean = total / pixels;
+            else variance = total / pixels;
+        }
+        if (v < op->normed) {
+            float spread[REID__W];
+            REID__STORE(spread, variance);
+            for (int i = 0; i < REID__W; i++) spread[i] = (float)(1 / sqrt((double)spread[i] + op->bn_eps));
+            factor = REID__LOAD(spread) * REID__LOAD(weights + op->weight + v);
+            bias = REID__LOAD(weights + op->bias + v);
+        }
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)op->oh * op->ow * c; i += c) {
+            REID__V y = REID__F(act)(REID__FMA(REID__GET(x + i) - mean, factor, bias), op->act);
+            if (residual) y += REID__GET(rest + i);
+            REID__PUT((REID__T *)out + v + i, y);
+        }
+    }
+}
 #endif
 
 /* Computes output row oy of a max pool; positions outside the input do not count. max loses a NaN, so x * 0 is added
@@ -5616,46 +5653,6 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
         REID__STORE(out + v, total);
     }
 }
-
-#ifndef REID__INT8
-/* y = act(norm(x)) + residual for channels [from, to) of an image. norm: of the first op->normed channels (x - mean) /
-   sqrt(variance + eps) * weight + bias, with mean and variance over the image's pixels; means as in pool: each row is
-   summed first, then the rows. `out` may be `in`. residual: or NULL. */
-static void REID__F(instance)(const reid__op *op, int c, int from, int to, const void *in, const void *residual,
-                              const float *weights, void *out) {
-    const REID__V pixels = REID__SET1((float)(op->oh * op->ow));
-    for (int v = from; v < to; v += REID__W) {
-        const REID__T *x = (const REID__T *)in + v, *rest = (const REID__T *)residual + (residual ? v : 0);
-        REID__V factor = REID__SET1(1.0f), mean = REID__SET1(0.0f), bias = mean, variance = mean;
-        for (int pass = 0; pass < 2 && v < op->normed; pass++) {
-            REID__V total = REID__SET1(0.0f);
-            for (ptrdiff_t y = 0; y < op->oh; y++) {
-                REID__V row = REID__SET1(0.0f);
-                for (const REID__T *p = x + y * op->ow * c, *end = p + (ptrdiff_t)op->ow * c; p < end; p += c) {
-                    REID__V far = REID__GET(p) - mean;
-                    if (pass) row = REID__FMA(far, far, row);
-                    else row += far;
-                }
-                total += row;
-            }
-            if (pass == 0) mean = total / pixels;
-            else variance = total / pixels;
-        }
-        if (v < op->normed) {
-            float spread[REID__W];
-            REID__STORE(spread, variance);
-            for (int i = 0; i < REID__W; i++) spread[i] = (float)(1 / sqrt((double)spread[i] + op->bn_eps));
-            factor = REID__LOAD(spread) * REID__LOAD(weights + op->weight + v);
-            bias = REID__LOAD(weights + op->bias + v);
-        }
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)op->oh * op->ow * c; i += c) {
-            REID__V y = REID__F(act)(REID__FMA(REID__GET(x + i) - mean, factor, bias), op->act);
-            if (residual) y += REID__GET(rest + i);
-            REID__PUT((REID__T *)out + v + i, y);
-        }
-    }
-}
-#endif
 
 #if REID__STEP == 1 /* functions from FP32 to FP32, which the other types share */
 /* Channels [at, at + REID__LANES) of (query key^T) value / pixels, where the three are (pixels, c): square = key^T
@@ -5991,6 +5988,15 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 #define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
 REID__ISA(rows)(REID__DEFINE_TILE)
 
+/* A function that calls the one for `rows` rows. */
+#define REID__DISPATCH(name, type, ...)                                                                                \
+    static void REID__F(name)(const type *t, int rows) {                                                               \
+        static void (*const functions[])(const type *) = {__VA_ARGS__};                                                \
+        functions[rows - 1](t);                                                                                        \
+    }
+#define REID__TILE_NAME(rows) REID__F(tile_##rows),
+REID__DISPATCH(product, reid__tile, REID__ISA(rows)(REID__TILE_NAME))
+
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
     static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
@@ -6004,26 +6010,8 @@ REID__ISA(rows)(REID__DEFINE_TILE)
         }                                                                                                              \
     }
 REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
-#endif
-
-/* A function that calls the one for `rows` rows. */
-#define REID__DISPATCH(name, type, ...)                                                                                \
-    static void REID__F(name)(const type *t, int rows) {                                                               \
-        static void (*const functions[])(const type *) = {__VA_ARGS__};                                                \
-        functions[rows - 1](t);                                                                                        \
-    }
-#define REID__TILE_NAME(rows) REID__F(tile_##rows),
-REID__DISPATCH(product, reid__tile, REID__ISA(rows)(REID__TILE_NAME))
-#if REID__STEP == 1
 REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3),
                REID__F(winograd_4))
-#endif
-
-#ifdef REID__INT8
-#define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
-REID__ISA(rows)(REID__DEFINE_INT16)
-#define REID__INT16_NAME(rows) REID__F(int16_##rows),
-REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
@@ -6035,6 +6023,11 @@ static void REID__F(store)(const float *in, void *out, int count) {
     }
 }
 #elif defined(REID__INT8)
+#define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
+REID__ISA(rows)(REID__DEFINE_INT16)
+#define REID__INT16_NAME(rows) REID__F(int16_##rows),
+REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
+
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
@@ -6564,7 +6557,6 @@ typedef struct reid__jit {
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
     char *contract;              /* precedes it: reid__contract_text */
-    const char *text_from;
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
@@ -6654,8 +6646,7 @@ static const unsigned char *reid__bundle_find(const unsigned char *bytes, size_t
     return NULL;
 }
 
-/* Writes a bundle of `count` programs beside `path` and renames it. durable: flushes it; a cache has its checksum.
-   Returns errno, 0 on success. */
+/* Writes a bundle beside `path` and renames it. durable: flushes it; a cache has its checksum. Returns errno or 0. */
 static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
     char beside[4096 + 64];
     struct timespec now;
@@ -7266,7 +7257,6 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     size_t size;
     if (desc->kernels_src && desc->kernels_path)
         return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
-    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
     j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
     if (desc->kernels_path) {
         REID__TRY(reid__read_file(mem, desc->kernels_path, REID__MAX_TEXT, &text, &size, e));
@@ -7358,6 +7348,7 @@ typedef struct reid__gpu_plan {
     int fused_into[REID__MAX_OPS];     /* ... and, for fused_then, reid__then_init */
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
+    size_t view;                       /* bytes of a resized image, (height, width, RGB) */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     reid__expand expand[REID__MAX_OPS + 1];
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
@@ -8119,18 +8110,16 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
 
 /* Sets a launch that belongs to no operation. Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
-    static const char *const functions[REID__EXTRAS] = {"reid_resize", "reid_input", "reid_normalise", "reid_pack",
-                                                        "reid_pack"};
+    static const struct { const char *function, *option; unsigned shared; } kernels[REID__EXTRAS] = {
+        {"reid_resize", "-DREID_RESIZE", REID__RESIZE_SHARED}, {"reid_input", "-DREID_INPUT", 0},
+        {"reid_normalise", "-DREID_NORMALISE", 2048}, {"reid_pack", "-DREID_PACK", 0}, {"reid_pack", "-DREID_PACK", 0}};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
-    s->function = functions[which], s->threads = 256;
-    s->shared = which == REID__EXTRA_UNIT ? 2048 : 0;
-    if (which == REID__EXTRA_RESIZE) s->shared = REID__RESIZE_SHARED, reid__option(p, "-DREID_RESIZE");
+    s->function = kernels[which].function, s->shared = kernels[which].shared, s->threads = 256;
+    reid__option(p, "%s", kernels[which].option);
     if (which == REID__EXTRA_INPUT)
-        reid__option(p, "-DREID_INPUT -DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d",
-                     g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
-    if (which == REID__EXTRA_UNIT)
-        reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
-    if (which >= REID__EXTRA_PACK_VALUE) reid__option(p, "-DREID_PACK");
+        reid__option(p, "-DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d", g->plan->height,
+                     g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
+    if (which == REID__EXTRA_UNIT) reid__option(p, "-DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
@@ -8207,6 +8196,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
     g->latency = latency, g->plan = plan, g->prep = prep, g->flip = flip, g->raw = raw;
+    g->view = (size_t)plan->height * (size_t)plan->width * 3;
     g->half = half != 0, g->bf16 = half == 2, g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
@@ -8558,7 +8548,7 @@ static reid_result reid__gpu_run_head(reid__gpu *g, const reid__gpu_lane *l, int
     const reid__gpu_plan *p = &g->plan;
     const reid__op *stem = &p->plan->ops[0], *last = &p->plan->ops[reid__head_end(p) - 1];
     reid__gpu_lane part = *l;
-    part.view += (size_t)at * (size_t)p->plan->height * (size_t)p->plan->width * 3;
+    part.view += (size_t)at * p->view;
     part.buffer[stem->in] += (size_t)at * reid__gpu_read(p, stem);
     part.buffer[last->out] += (size_t)at * reid__gpu_written(p, last);
     part.full += (size_t)at * sizeof(uint32_t);
@@ -8741,8 +8731,7 @@ static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t by
 static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     const reid__gpu_plan *g = &gpu->plan;
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float), used = 0;
-    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch;
-    size_t view = (size_t)g->plan->height * (size_t)g->plan->width * 3 * batch;
+    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch, view = g->view * batch;
     gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + reid__gpu_aligned(2 * view);
     size_t arena = reid__gpu_place(&used, room);
     for (int i = 0; i < g->plan->buffer_count; i++) {
@@ -8868,12 +8857,10 @@ static int reid__resize_tile(reid__gpu_picture *p) {
     return 0;
 }
 
-/* Places the batch's images. What the room left cannot hold the CPU resizes, to the same pixels. It and views have
-   bytes 0. */
+/* Places the images. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
 static void reid__slot_place(reid__filling *f) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
-    size_t view = (size_t)p->height * (size_t)p->width * 3;
     f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture)), f->read = 0, f->resized = 0;
     for (int i = 0; i < f->count; i++) {
         const reid_image *image = &f->images[i];
@@ -8886,11 +8873,11 @@ static void reid__slot_place(reid__filling *f) {
         memset(to, 0, sizeof *to);
         to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
         to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-        size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, later = (size_t)(f->count - 1 - i) * view;
+        size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, later = (size_t)(f->count - 1 - i) * g->plan.view;
         int fits = reid__resize_tile(to) && pixels + later <= g->staging - f->used && !reid__is_view(to, image);
         to->pixels = (int64_t)f->used;
         to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
-        f->used += fits ? pixels : view, f->read += pixels, f->resized += fits;
+        f->used += fits ? pixels : g->plan.view, f->read += pixels, f->resized += fits;
     }
 }
 
@@ -8944,7 +8931,7 @@ static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
    to the slot, the one before it is uploaded, and the stem computes the one before that. */
 static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
     const reid__driver *cu = &g->device.cu;
-    size_t view = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
+    size_t view = g->plan.view;
     unsigned char *pixels = f->slot->host + f->used - (size_t)f->count * view;
     int piece = reid__max(reid__ceil_div(f->count, REID__UPLOAD_PIECES), REID__HEAD_APART / 2), code = 0;
     int apart = f->count >= REID__HEAD_APART;
@@ -9069,17 +9056,16 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid__slot *s = &l->slots[0];
     reid__filling f = {g, s, image, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
-    size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
     REID__TRY(reid__gpu_enter(&g->device, e));
     reid__slot_place(&f);
     reid_result r = reid__slot_upload(g, l, &f, e);
     if (r == REID_OK) r = reid__gpu_resize(g, l, &f, 0, e);
     if (r == REID_OK) {
-        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* s->host is no longer in use */
+        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, g->plan.view, l->stream); /* s->host is free again */
         if (!code) code = g->device.cu.StreamSynchronize(l->stream);
         r = reid__gpu_check(&g->device, code, "fetching pixels", e);
     }
-    if (r == REID_OK) memcpy(out, s->host, bytes);
+    if (r == REID_OK) memcpy(out, s->host, g->plan.view);
     else reid__gpu_drain(g, l);
     reid__gpu_leave(&g->device);
     return r;
@@ -9090,14 +9076,12 @@ static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repea
                                   reid_error *e) {
     const reid__driver *cu = &g->device.cu;
     reid__gpu_lane *l = &g->lanes[lane_index];
-    const reid__plan *p = g->plan.plan;
     void *events[REID__MAX_OPS + 2];
-    int made = 0, ops = p->op_count, code = 0, has_graph = reid__graph_batch(n) == n;
+    int made = 0, ops = g->plan.plan->op_count, code = 0, has_graph = reid__graph_batch(n) == n;
     reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
     for (; made < ops + 2 && !code; made += !code) code = cu->EventCreate(&events[made], REID__EVENT_TIMES);
-    size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    if (!code) code = cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream);
+    if (!code) code = cu->MemcpyHtoDAsync(l->view, noise, (size_t)n * g->plan.view, l->stream);
     for (int turn = -1; turn < repeats && !code && r == REID_OK; turn++) { /* the first run is not counted */
         float *us = times + (size_t)reid__max(turn, 0) * (size_t)(ops + 1);
         code = cu->EventRecord(events[0], l->stream);
@@ -11312,13 +11296,12 @@ static reid_result reid__read_ranges(reid__build *b) {
     reid__weights file;
     reid_desc desc = *b->desc;
     desc.weights = desc.ranges, desc.weights_data = NULL;
-    reid_result r = REID_OK;
     REID__TRY(reid__weights_open(&file, &desc, &b->ctx->mem, b->e));
     const char *made_for = reid__weights_meta(&file, "reid.fingerprint");
     snprintf(b->ranges_for, sizeof b->ranges_for, "%s", made_for ? made_for : "");
-    if (!made_for) r = reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; `reid "
-                                          "calibrate --int8` writes it");
-    if (r == REID_OK) r = reid__take_ranges(b, &file);
+    reid_result r = made_for ? reid__take_ranges(b, &file)
+                             : reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; "
+                                                  "`reid calibrate --int8` writes it");
     reid__weights_close(&file, &b->ctx->mem);
     return r;
 }
@@ -12129,7 +12112,8 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
         reid__gpu_leave(&d);
     }
     if (r == REID_OK) r = reid__jit_init(&j, &mem, desc, d.arch, d.version, e);
-    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text && *j.text ? j.text_from : "");
+    const char *from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text && *j.text ? from : "");
     while (r == REID_OK && j.rtc_version && !reid__nvrtc_works(&j)) reid__nvrtc_next(&j);
     if (r == REID_OK && !j.rtc_version)
         r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d.arch, j.tried.length ? ": " : "",
