@@ -6386,24 +6386,21 @@ typedef struct reid__device {
     char why[256];                /* what failed first */
 } reid__device;
 
-/* Errors that stay with the context until the process ends. */
-static int reid__is_sticky(int code) {
-    return code == 4 || code == 214 || (code >= 700 && code < 720 && code != 701) || code == 999;
-}
-
 /* Converts the driver's error code to a result: REID_OK for 0. */
 static reid_result reid__gpu_check(reid__device *d, int code, const char *what, reid_error *e) {
     const char *name = NULL, *text = NULL;
+    /* Errors that stay with the context until the process ends. */
+    int sticky = code == 4 || code == 214 || (code >= 700 && code < 720 && code != 701) || code == 999;
     if (code == 0) return REID_OK;
     if (code == REID__CUDA_OUT_OF_MEMORY) {
         __atomic_store_n(&d->no_memory, 1, __ATOMIC_RELAXED);
         return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for %s", d->index, d->name, what);
     }
-    if (reid__is_sticky(code)) __atomic_store_n(&d->lost, code, __ATOMIC_RELAXED);
+    if (sticky) __atomic_store_n(&d->lost, code, __ATOMIC_RELAXED);
     d->cu.GetErrorName(code, &name);
     d->cu.GetErrorString(code, &text);
     return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: %s (%s, %d)%s", d->index, what, text ? text : "unknown error",
-                      name ? name : "?", code, reid__is_sticky(code) ? "; this handle cannot be used any more" : "");
+                      name ? name : "?", code, sticky ? "; this handle cannot be used any more" : "");
 }
 
 /* Makes the context current on this thread, on top of the caller's. After every success call reid__gpu_leave. */
@@ -8213,12 +8210,6 @@ static int reid__has_wgmma(const reid__jit *j) {
     return on && strcmp(reid__env("REID_CLUSTERS"), "0") != 0 ? 2 : on;
 }
 
-/* Whether launches may overlap: from sm_90 on chips can order them; from CUDA 12.3 on graphs keep this order. */
-static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
-    return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
-           strcmp(reid__env("REID_PDL"), "0") != 0;
-}
-
 /* The largest power of two that is at most n and at most 256. */
 static int reid__graph_batch(int n) { return 1 << reid__min(31 - __builtin_clz((unsigned)n), REID__MAX_GRAPHS - 1); }
 
@@ -8266,8 +8257,7 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
                       "avoids clusters", d->index, d->name, c.grid[0], s->function);
 }
 
-static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
-    int overlap = reid__may_overlap(j, &g->device);
+static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, int overlap, reid_error *e) {
     for (; g->module_count < j->program_count; g->module_count++) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
@@ -9012,9 +9002,8 @@ static void reid__gpu_remember(reid__device *d, const reid_error *e) {
 /* Waits after an error until nothing of the call is running, because its slots and streams are reused. */
 static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
     if (g->sync && __atomic_load_n(&g->device.lost, __ATOMIC_RELAXED)) return; /* waiting might never end */
-    const int codes[2] = {g->device.cu.StreamSynchronize(l->copies), g->device.cu.StreamSynchronize(l->stream)};
-    for (int i = 0; i < 2; i++)
-        if (reid__is_sticky(codes[i])) __atomic_store_n(&g->device.lost, codes[i], __ATOMIC_RELAXED);
+    reid__gpu_check(&g->device, g->device.cu.StreamSynchronize(l->copies), "", NULL); /* notes what ends the context */
+    reid__gpu_check(&g->device, g->device.cu.StreamSynchronize(l->stream), "", NULL);
     l->slots[0].count = l->slots[1].count = 0;
 }
 
@@ -11237,8 +11226,9 @@ static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, rei
     if (!ctx->gpu) s->prep_apart = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
-static void reid__stop_lanes(reid_ctx *ctx, int forked) {
+static void reid__stop(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
 }
 
 /* Writes the preset in effect (reid__preset_text) to `text` [256], and builds the plan for its input size. */
@@ -11585,14 +11575,17 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
 static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
+    /* Whether launches may overlap: from sm_90 on chips can order them; from CUDA 12.3 on graphs keep this order. */
+    int overlap = b->jit.arch >= 90 && g->device.version >= 12030 && cu->TensorMapEncodeIm2col &&
+                  strcmp(reid__env("REID_PDL"), "0") != 0;
     REID__TRY(reid__gpu_enter(&g->device, b->e));
-    reid_result r = reid__gpu_modules(g, &b->jit, b->e);
+    reid_result r = reid__gpu_modules(g, &b->jit, overlap, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     for (int i = 0; i < b->loader_count; i++) /* frees the memory of packing before the lanes need theirs */
         if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
     if (b->gpu_raw) cu->MemFree(b->gpu_raw);
-    g->overlap = reid__may_overlap(&b->jit, &g->device); /* only now: kernels that pack do not wait */
+    g->overlap = overlap; /* only now: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
@@ -11653,8 +11646,7 @@ static reid_result reid__create_on_device(reid__build *b) {
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
     int has_gpu = ctx->gpu && ctx->gpu->device.context;
     reid__jit_free(&b->jit); /* undoes everything, for the CPU to take its place */
-    reid__stop_lanes(ctx, 0);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
+    reid__stop(ctx, 0);
     reid__release(&ctx->mem, before);
     ctx->lanes = NULL, ctx->gpu = NULL;
     if (!gpu_fault) return reid__fail(e, r, "%s", why.text);
@@ -11772,8 +11764,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     REID__ENTER();
     reid_destroy(ctx->fp32_fallback);
     int forked = ctx->pid != getpid();
-    reid__stop_lanes(ctx, forked);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
+    reid__stop(ctx, forked);
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* a copy, because freeing updates it */
     reid__release(&mem, NULL);
