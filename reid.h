@@ -8984,12 +8984,6 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__ca
     return reid__take_rows(call, g->plan.int8 ? s->full : NULL, s->first, n);
 }
 
-/* A possible cause of a row without direction, for the message. */
-static const char *reid__gpu_hint(const reid__gpu *g) {
-    if (!g->plan.half || g->plan.int8 || g->plan.bf16) return "";
-    return "; activations beyond 65504 overflow in FP16: precision bf16 (from sm_80 on) and fp32 hold them";
-}
-
 /* REID_SYNC=1: later calls repeat the first error's message, because its caller may not have shown it. */
 static void reid__gpu_remember(reid__device *d, const reid_error *e) {
     int none = 0;
@@ -9108,7 +9102,6 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define reid__gpu_preprocess(...) REID_ERR_DEVICE
 #define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
 #define reid__gpu_op_info(...) (void)0
-#define reid__gpu_hint(gpu) ""
 #define reid__jit_free(...) (void)0
 #define reid__gpu_close(...) (void)0
 #endif /* REID_NO_CUDA */
@@ -11810,6 +11803,7 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
     reid_ctx *ctx = call->ctx;
     const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
     const size_t dim = (size_t)ctx->plan->dim;
+    const char *hint = "; activations beyond 65504 overflow in FP16: precision bf16 (from sm_80 on) and fp32 hold them";
     int64_t count = 0;
     int run;
     for (int i = 0; clipped && i < n; i++) {
@@ -11834,7 +11828,7 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
         } else if (reid__normalise(row, ctx->plan->dim, ctx->gpu || ctx->info.raw)) r = REID_OK;
         if (r != REID_OK)
             return reid__fail(call->e, r, "image %d: %s%s", first + i, reid_result_string(r),
-                              ctx->gpu && r == REID_ERR_EMBEDDING ? reid__gpu_hint(ctx->gpu) : "");
+                              r == REID_ERR_EMBEDDING && strcmp(ctx->info.precision, "fp16") == 0 ? hint : "");
     }
     return REID_OK;
 }
