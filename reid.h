@@ -10809,20 +10809,17 @@ static int reid__ends(const char *text, const char *suffix) {
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-/* A layer of a trunk. If a network lacks it, the file is for another, perhaps ResNet-101, whose first blocks fit. */
-static int reid__is_trunk(const char *name) {
-    return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
-           reid__starts(name, "NL_");
-}
-
-/* A tensor that the plan does not use: harmless (classifier, counters, a head that is not wanted) or unexpected. */
-static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
+/* What is unexpected about a tensor that the plan does not use; NULL: nothing is (classifier, counters, a head that is
+   not wanted). A layer of a trunk makes the file another network's, perhaps ResNet-101's, whose first blocks fit. */
+static const char *reid__unexpected(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
-        return REID_TENSOR_IGNORED;
+        return NULL;
     int is_head = reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
                   reid__starts(name, "projection.");
-    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
-    return desc->allow_unused && !reid__is_trunk(name) ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
+    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return NULL;
+    if (reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
+        reid__starts(name, "NL_")) return "a layer of another network?";
+    return desc->allow_unused ? NULL : "desc.allow_unused accepts it";
 }
 
 static void reid__shape_text(char *out, size_t size, const size_t *shape, int ndim) {
@@ -10886,19 +10883,14 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
     }
     for (const reid__tensor *t = file->tensors; t < file->tensors + file->count; t++) {
         if (t->used) continue;
-        const char *name = t->name;
-        reid_tensor_status status = reid__unused_status(desc, name);
-        if (status == REID_TENSOR_UNEXPECTED) {
-            const char *why = reid__is_trunk(name) ? "a layer of another network?" : "desc.allow_unused accepts it";
-            if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
-            m->unexpected++;
-        }
-        note[0] = 0;
-        if (status == REID_TENSOR_IGNORED && t->ndim == 2 && t->shape[0] != 1000 && reid__ends(name, ".weight") &&
+        const char *name = t->name, *why = reid__unexpected(desc, name);
+        if (why && !m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
+        m->unexpected += why != NULL, note[0] = 0;
+        if (!why && t->ndim == 2 && t->shape[0] != 1000 && reid__ends(name, ".weight") &&
             !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
             snprintf(note, sizeof note, "%llu wide: an embedding layer? reid convert --head %.*s takes it",
                      (unsigned long long)t->shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
-        if (fn) fn(t->file_name, status, note, user);
+        if (fn) fn(t->file_name, why ? REID_TENSOR_UNEXPECTED : REID_TENSOR_IGNORED, note, user);
     }
 }
 
