@@ -6000,11 +6000,8 @@ REID__DISPATCH(product, reid__tile, REID__ISA(rows)(REID__TILE_NAME))
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
     static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
-        if (REID__MAKES && t->made) {                                                                                  \
-            REID__F(winograd_made)(t, rows);                                                                           \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (int at = 0; at < REID__PANEL; at += REID__ISA(point_vectors) * REID__W) {                                 \
+        if (REID__MAKES && t->made) REID__F(winograd_made)(t, rows);                                                   \
+        else for (int at = 0; at < REID__PANEL; at += REID__ISA(point_vectors) * REID__W) {                            \
             if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
             else REID__F(winograd_three)(t, at, rows, 0);                                                              \
         }                                                                                                              \
@@ -12143,20 +12140,18 @@ static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const re
                              REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
-    reid_result r = reid__check_options(desc);
-    if (r == REID_OK) r = reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e);
-    if (r == REID_OK && k->jit.is_ptx)
-        r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
-    if (r == REID_OK) r = reid__packing_add(k, desc, (int)number);
-    if (r == REID_OK && desc->fallback) r = reid__packing_add(k, &again, (int)number);
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e));
+    if (k->jit.is_ptx) return reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
+    REID__TRY(reid__packing_add(k, desc, (int)number));
+    if (desc->fallback) REID__TRY(reid__packing_add(k, &again, (int)number));
 #ifndef REID_NO_SEARCH
-    int bytes = k->jit.arch >= 80;
-    if (r == REID_OK && (!reid__search_program(&k->jit, k->plan.dim, 0) ||
-                         (bytes && !reid__search_program(&k->jit, k->plan.dim, 1))))
-        r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch.name);
+    if (!reid__search_program(&k->jit, k->plan.dim, 0) ||
+        (k->jit.arch >= 80 && !reid__search_program(&k->jit, k->plan.dim, 1)))
+        return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch.name);
 #endif
-    if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
-    for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
+    REID__TRY(reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e));
+    for (int i = 0; i < k->jit.program_count && fn; i++) {
         const reid__program *p = &k->jit.programs[i];
         char options[REID__OPTIONS], log[4096];
         memcpy(options, p->options, p->length);
@@ -12165,8 +12160,7 @@ static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const re
         reid__program_log(&k->jit, p, log, sizeof log);
         fn(options, p->cubin, p->cubin_size, log, user);
     }
-    if (r != REID_OK || !path) return r;
-    int failed = reid__bundle_save(mem, path, k->jit.programs, k->jit.program_count, 1);
+    int failed = path ? reid__bundle_save(mem, path, k->jit.programs, k->jit.program_count, 1) : 0;
     if (!failed) return REID_OK;
     return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file: %s (errno %d)", path,
                       reid__errno_words(failed), failed);
