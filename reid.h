@@ -2270,9 +2270,8 @@ static reid_result reid__image_check(const reid_image *image, int index, reid_bo
                           stride);
     if (!image->box) return REID_OK;
     const reid_box box = *image->box;
-    int columns = reid__clip(box.x, box.width, w, &roi->x, &roi->width);
-    int rows = reid__clip(box.y, box.height, h, &roi->y, &roi->height);
-    if (!columns || !rows)
+    if (!reid__clip(box.x, box.width, w, &roi->x, &roi->width) ||
+        !reid__clip(box.y, box.height, h, &roi->y, &roi->height))
         return reid__fail(e, REID_ERR_BOX, "image %d: the box x %d, y %d, width %d, height %d contains no pixel of "
                           "the %d x %d image", index, box.x, box.y, box.width, box.height, w, h);
     return REID_OK;
@@ -2838,8 +2837,7 @@ static int reid__is_stem(const reid__plan *p, const reid__op *op) {
 
 /* Values from one stored row of the image to the next. */
 static int reid__image_row(const reid__plan *p, const reid__op *stem) {
-    const reid__buffer *b = &p->buffers[stem->in];
-    return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
+    return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, p->buffers[stem->in].border_x + p->width);
 }
 
 /* Adds instance norm of the first `normed` channels of x, the last operation's output, and takes over its activation
@@ -7589,8 +7587,7 @@ static void reid__fold(reid__gpu_plan *g) {
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = (int)((b ? b : a) - p->ops);
         if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) continue;
         if (!reid__takes_more(g, b) || g->fused_shortcut[user] != REID__NONE) continue;
-        int alike = reid__slice(g, a) == reid__slice(g, b);
-        if (adds && g->int8 && (g->latency || a->ic > 512 || !alike)) continue;
+        if (adds && g->int8 && (g->latency || a->ic > 512 || reid__slice(g, a) != reid__slice(g, b))) continue;
         if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (b->oc % 128 || b->act != a->act) continue;
@@ -7869,14 +7866,13 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
-    const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
     s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
     s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
                  t->bn, t->stages, t->slots);
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->pair,
-                 t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128);
+                 t->split, t->light, g->pixels_per_sum[g->plan->ops[index].out] > 1, t->passes * 128);
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
     if (t->then)
         reid__option(p, "-DTHEN=%d -DTHEN_ACT=%d -DDIRECT=%d", t->then, (int)g->plan->ops[g->fused_then[index]].act,
@@ -8386,14 +8382,13 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
 /* Runs a convolution of n images by reid_conv_wgmma, with the operations fused into its launch. */
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
-    const reid__op *op = &g->plan.plan->ops[index];
     int width = reid__padded(g->plan.plan->ops[reid__launch_first(&g->plan, index)].oc);
     reid__wgmma_arguments a;
     int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__is_direct(&g->plan, index) ? 1 : reid__blocks(width, s->bn);
     int64_t unit = s->pair ? 2 : s->split > 1 ? s->split : across;
-    int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
+    int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, &g->plan.plan->ops[index], s->bm));
     int64_t tiles = (rows + s->pair * (rows % 2)) * across * s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */
     if (s->clusters) most = reid__min((int)most, s->clusters);
@@ -8710,8 +8705,7 @@ static reid__address reid__gpu_piece(reid__address base, size_t at, size_t bytes
 
 /* The next piece of a block of which *used bytes are taken. */
 static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t bytes) {
-    size_t at = reid__gpu_place(used, bytes);
-    return reid__gpu_piece(base, at, bytes);
+    return reid__gpu_piece(base, reid__gpu_place(used, bytes), bytes);
 }
 
 /* Sets the sizes of a lane's device memory, and its pieces of the block at l->memory, unless that is 0. */
@@ -8999,8 +8993,7 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
 }
 
 /* Computes a call's rows, through two slots. If the GPU has no memory to launch a batch, it is halved. */
-static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid__call *call) {
-    reid__gpu_lane *l = &g->lanes[lane_index];
+static reid_result reid__gpu_embed(reid__gpu *g, reid__gpu_lane *l, reid__lane *lane, const reid__call *call) {
     reid_error *e = call->e;
     REID__TRY(reid__gpu_enter(&g->device, e));
     reid_result r = REID_OK;
@@ -9031,9 +9024,8 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
 }
 
 /* Resizes one image on the GPU: (height, width, 3) uint8. */
-static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *image,
+static reid_result reid__gpu_preprocess(reid__gpu *g, reid__gpu_lane *l, reid__lane *lane, const reid_image *image,
                                         uint8_t *out, reid_error *e) {
-    reid__gpu_lane *l = &g->lanes[lane_index];
     reid__slot *s = &l->slots[0];
     reid__filling f = {g, s, image, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     REID__TRY(reid__gpu_enter(&g->device, e));
@@ -9052,10 +9044,9 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
 }
 
 /* Times each operation, the first with the input, and all, if n has a graph. times: (repeats, operations + 1). */
-static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
-                                  reid_error *e) {
+static reid_result reid__gpu_time(reid__gpu *g, reid__gpu_lane *l, int n, int repeats, const uint8_t *noise,
+                                  float *times, reid_error *e) {
     const reid__driver *cu = &g->device.cu;
-    reid__gpu_lane *l = &g->lanes[lane_index];
     void *events[REID__MAX_OPS + 2];
     int made = 0, ops = g->plan.plan->op_count, code = 0, has_graph = reid__graph_batch(n) == n;
     reid_result r = reid__gpu_enter(&g->device, e);
@@ -10899,8 +10890,7 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
     *head = desc->head;
     projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
     const reid__tensor *t = file ? reid__weights_find(file, "projection.weight") : NULL;
-    int in_file = arch->multiscale || (has_head && t);
-    if (desc->head == REID_HEAD_AUTO) *head = in_file ? REID_HEAD_FILE : REID_HEAD_NONE;
+    if (desc->head == REID_HEAD_AUTO) *head = arch->multiscale || (has_head && t) ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 can do without"
@@ -11287,14 +11277,13 @@ static reid_result reid__choose_network(reid__build *b) {
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
     REID__TRY(reid__detect(&b->file, desc, ctx->plan, &m, b->e));
     REID__TRY(m.first);
-    const reid__arch *arch = &ctx->plan->arch;
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
             return reid__invalid(b->e, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2", b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, m.head, &m.projection,
+    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, &ctx->plan->arch, in_file, last_stride, m.head, &m.projection,
                               ctx->info.preprocessing, b->e));
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
@@ -11859,7 +11848,8 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
     if (r == REID_OK && n > 0) {
         const reid__call call = {ctx, images, n, out, saturated, error};
         reid__lane *lane = reid__lane_take(ctx);
-        r = ctx->gpu ? reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, &call) : reid__cpu_embed(&call, lane);
+        if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, &ctx->gpu->lanes[lane - ctx->lanes], lane, &call);
+        else r = reid__cpu_embed(&call, lane);
         reid__lane_release(ctx, &lane->busy);
     }
     if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
@@ -11894,7 +11884,7 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK && ctx->gpu) {
         reid__lane *lane = reid__lane_take(ctx);
-        r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
+        r = reid__gpu_preprocess(ctx->gpu, &ctx->gpu->lanes[lane - ctx->lanes], lane, image, out, error);
         reid__lane_release(ctx, &lane->busy);
     } else if (r == REID_OK) {
         reid__thread_memory *s = reid__memory_take(ctx);
@@ -12246,7 +12236,7 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
         noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     reid__lane *lane = reid__lane_take(ctx);
     if (r == REID_OK && ctx->gpu)
-        r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, error);
+        r = reid__gpu_time(ctx->gpu, &ctx->gpu->lanes[lane - ctx->lanes], n, repeats, noise, times, error);
     else if (r == REID_OK) reid__cpu_time(ctx, lane, noise, n, repeats, times);
     reid__lane_release(ctx, &lane->busy);
     for (size_t i = 0; i <= ops && r == REID_OK; i++) {
