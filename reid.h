@@ -12099,19 +12099,19 @@ typedef struct reid__packing {
 } reid__packing;
 
 /* Builds the plan that reid_create would make, from names alone, and adds its programs. */
-static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc, int chip) {
+static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc) {
     reid_error *e = desc->error;
-    reid__arch own, *arch = &own;
+    reid__arch arch;
     const char *network = desc->network ? desc->network : "";
     char text[REID__PRESET_TEXT];
-    if (!reid__arch_named(network, arch))
+    if (!reid__arch_named(network, &arch))
         return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
-    REID__TRY(reid__resolve_head(desc, arch, NULL, &head, &projection, e));
-    REID__TRY(reid__gpu_precision(desc, chip, &k->gpu.half, e));
+    REID__TRY(reid__resolve_head(desc, &arch, NULL, &head, &projection, e));
+    REID__TRY(reid__gpu_precision(desc, k->jit.arch, &k->gpu.half, e));
     REID__TRY(reid__check_precision(desc->precision, e));
-    REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
+    REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, &arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
                               &projection, text, e));
     if (desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
@@ -12133,8 +12133,8 @@ static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const re
     REID__TRY(reid__check_options(desc));
     REID__TRY(reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e));
     if (k->jit.is_ptx) return reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
-    REID__TRY(reid__packing_add(k, desc, (int)number));
-    if (desc->fallback) REID__TRY(reid__packing_add(k, &again, (int)number));
+    REID__TRY(reid__packing_add(k, desc));
+    if (desc->fallback) REID__TRY(reid__packing_add(k, &again));
 #ifndef REID_NO_SEARCH
     if (!reid__search_program(&k->jit, k->plan.dim, 0) ||
         (k->jit.arch >= 80 && !reid__search_program(&k->jit, k->plan.dim, 1)))
