@@ -1356,7 +1356,7 @@ typedef struct reid__tensor {
     const char *file_name; /* as written in the file */
     int dtype; /* row of reid__dtypes */
     int ndim;
-    int used;  /* by the plan of reid__match_plan */
+    int used; /* by the plan of reid__match_plan */
     size_t shape[REID__MAX_DIMS];
     size_t count;        /* elements; 1 for a scalar, whose ndim is 0 */
     uint64_t begin, end; /* bytes, from the start of the data */
@@ -10805,8 +10805,9 @@ static const char *reid__unexpected(const reid_desc *desc, const char *name) {
     int is_head = reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
                   reid__starts(name, "projection.");
     if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return NULL;
-    if (reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
-        reid__starts(name, "NL_")) return "a layer of another network?";
+    int in_trunk = reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
+                   reid__starts(name, "NL_");
+    if (in_trunk) return "a layer of another network?";
     return desc->allow_unused ? NULL : "desc.allow_unused accepts it";
 }
 
@@ -11292,8 +11293,7 @@ static reid_result reid__choose_network(reid__build *b) {
     for (int i = 0; i < 3 * 256 && element == REID__ELEMENT_INT8; i++)
         ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
-        if (!t->used)
-            reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
+        if (!t->used) reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
     snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
              m.head == REID_HEAD_NONE ? "none" : m.head == REID_HEAD_FILE ? "file" : "seeded");
     return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
