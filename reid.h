@@ -1356,7 +1356,6 @@ typedef struct reid__tensor {
     const char *file_name; /* as written in the file */
     int dtype; /* row of reid__dtypes */
     int ndim;
-    int used; /* by the plan of reid__match_plan */
     size_t shape[REID__MAX_DIMS];
     size_t count;        /* elements; 1 for a scalar, whose ndim is 0 */
     uint64_t begin, end; /* bytes, from the start of the data */
@@ -10851,19 +10850,19 @@ static reid_result reid__match_error(const reid__weights *file, const reid__plan
                       p->arch.name);
 }
 
-/* Compares a file with a plan, and marks the tensors that it uses. fn may be NULL. e: gets the first error. */
-static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, reid_tensor_fn fn,
-                             void *user, reid__match *m, reid_error *e) {
+/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. e: gets the first error. */
+static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
+                             reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__needed_tensor wants[REID__MAX_NEEDED];
     char note[256] = "";
     m->wanted = m->matched = m->unexpected = 0, m->first = REID_OK;
-    for (size_t i = 0; i < file->count; i++) file->tensors[i].used = 0;
+    memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__needed_tensors(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
             const reid__tensor *t;
             reid_result code = reid__needed_find(file, &wants[k], &t, fn || e ? note : NULL);
-            if (t) file->tensors[t - file->tensors].used = 1;
+            if (t) used[t - file->tensors] = 1;
             if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
             reid_tensor_status status = t ? REID_TENSOR_MISMATCH : REID_TENSOR_MISSING;
@@ -10871,7 +10870,7 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         }
     }
     for (const reid__tensor *t = file->tensors; t < file->tensors + file->count; t++) {
-        if (t->used) continue;
+        if (used[t - file->tensors]) continue;
         const char *name = t->name, *why = reid__unexpected(desc, name);
         if (why && !m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
         m->unexpected += why != NULL, note[0] = 0;
@@ -10944,8 +10943,8 @@ static int reid__arch_named(const char *name, reid__arch *out) {
 /* Finds the network of a file: of all tables, with the file's trunk, the fewest differences win, then the most tensors
    used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p receives its
    operations, for 224x224 (names and shapes do not depend on it), m the comparison with them. */
-static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, reid__plan *p, reid__match *m,
-                                reid_error *e) {
+static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
+                                reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
     int best = -1, best_difference = INT_MAX, best_matched = 0, fits = 0;
     reid__arch named, trunk = reid__file_trunk(file);
@@ -10961,7 +10960,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             reid_result r = reid__resolve_head(desc, &arch, file, &m->head, &m->projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
             if (r != REID_OK || !reid__plan_expand(p, &arch, 224, 224, 2, m->head, &m->projection)) continue;
-            reid__match_plan(file, p, desc, NULL, NULL, m, pass ? e : NULL);
+            reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
@@ -11008,10 +11007,11 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     reid_error *e = desc->error;
     REID__TRY(reid__open_file(desc, &mem, &file));
     reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
-    reid_result r = p ? reid__detect(&file, desc, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
+    unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
+    reid_result r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
     if (r == REID_OK) {
         if (network) snprintf(network, REID_NETWORK_NAME, "%s", p->arch.name);
-        if (fn) reid__match_plan(&file, p, desc, fn, user, &m, NULL);
+        if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
         r = m.first;
     }
     reid__weights_close(&file, &mem);
@@ -11042,6 +11042,7 @@ typedef struct reid__build {
     reid_error *e;
     reid__mem mem;                /* of everything below */
     reid__weights file;
+    unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
     size_t staging_bytes, staging_each, channels; /* channels: most in a tensor */
@@ -11276,7 +11277,7 @@ static reid_result reid__choose_network(reid__build *b) {
     reid__match m;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
-    REID__TRY(reid__detect(&b->file, desc, ctx->plan, &m, b->e));
+    REID__TRY(reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e));
     REID__TRY(m.first);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
@@ -11293,7 +11294,8 @@ static reid_result reid__choose_network(reid__build *b) {
     for (int i = 0; i < 3 * 256 && element == REID__ELEMENT_INT8; i++)
         ctx->prep->lut[i / 256][i % 256] = (float)(i % 256 - reid__mean_level(&ctx->prep->preset, i / 256));
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
-        if (!t->used) reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
+        if (!b->used[t - b->file.tensors])
+            reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
     snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
              m.head == REID_HEAD_NONE ? "none" : m.head == REID_HEAD_FILE ? "file" : "seeded");
     return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
@@ -11653,9 +11655,10 @@ static reid_result reid__create(reid__build *b) {
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     REID__TRY(reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e));
     REID__TRY(reid__weights_open(&b->file, desc, &b->mem, b->e));
+    b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
     ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
-    if (!ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
+    if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
     REID__TRY(reid__choose_network(b));
     return reid__create_on_device(b);
 }
