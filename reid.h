@@ -1439,8 +1439,7 @@ static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc,
     w->fd_open = 1;
     if (reid__fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
     const char *kind = S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a pipe" : "a device";
-    if (!S_ISREG(st.st_mode))
-        return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s, not a regular file", kind);
+    if (!S_ISREG(st.st_mode)) return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s, not a regular file", kind);
     w->size = (uint64_t)st.st_size;
     return REID_OK;
 }
@@ -1585,12 +1584,11 @@ static int reid__json_integer(reid__json *j, uint64_t *value) {
     if (j->at[0] == '0' && reid__is_digit(j->at[1])) return reid__json_bad(j, "a number starts with 0");
     for (*value = 0; reid__is_digit(*j->at); j->at++) {
         unsigned digit = (unsigned)(*j->at - '0');
-        if (*value > ((uint64_t)INT64_MAX - digit) / 10)
-            return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
+        if (*value > ((uint64_t)INT64_MAX - digit) / 10) break;
         *value = *value * 10 + digit;
     }
-    if (*j->at && strchr(".eE", *j->at)) return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
-    return 1;
+    if (!*j->at || !strchr("0123456789.eE", *j->at)) return 1;
+    return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
 }
 
 /* Bytes of the UTF-8 sequence that starts at text; 0: overlong, a surrogate, above U+10FFFF, or cut short. */
@@ -2283,9 +2281,8 @@ static reid_result reid__image_check(const reid_image *image, int index, reid_bo
                           stride);
     if (!image->box) return REID_OK;
     const reid_box box = *image->box;
-    int columns = reid__clip(box.x, box.width, w, &roi->x, &roi->width);
-    int rows = reid__clip(box.y, box.height, h, &roi->y, &roi->height);
-    if (!columns || !rows)
+    if (!reid__clip(box.x, box.width, w, &roi->x, &roi->width) ||
+        !reid__clip(box.y, box.height, h, &roi->y, &roi->height))
         return reid__fail(e, REID_ERR_BOX, "image %d: the box x %d, y %d, width %d, height %d contains no pixel of "
                           "the %d x %d image", index, box.x, box.y, box.width, box.height, w, h);
     return REID_OK;
@@ -2335,18 +2332,15 @@ static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int6
     a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch, a->shrink = 1.0 / stretch;
 }
 
-/* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a up
-   to 2. Factored and ordered as in Pillow, because the last bit depends on it. */
-static double reid__filter_at(reid__filter filter, double x) {
+/* The filter at source pixel `at`: the triangle, or Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up
+   to 1, ax³ - 5ax² + 8ax - 4a up to 2. Factored and ordered as in Pillow, because the last bit depends on it. */
+static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
+    double x = reid__product((double)at - w->center + 0.5, a->shrink);
     if (x < 0.0) x = -x;
-    if (filter == REID__BILINEAR) return x < 1.0 ? 1.0 - x : 0.0;
+    if (a->filter == REID__BILINEAR) return x < 1.0 ? 1.0 - x : 0.0;
     if (x < 1.0) return reid__product((reid__product(1.5, x) - 2.5) * x, x) + 1.0;
     if (x < 2.0) return (reid__product(reid__product(x - 5.0, x) + 8.0, x) - 4.0) * -0.5;
     return 0.0;
-}
-
-static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
-    return reid__filter_at(a->filter, reid__product((double)at - w->center + 0.5, a->shrink));
 }
 
 /* The window of line `index` of the crop: one weight of 1 without a resize; empty, next to the source, for padding. */
@@ -2854,8 +2848,7 @@ static int reid__is_stem(const reid__plan *p, const reid__op *op) {
 
 /* Values from one stored row of the image to the next. */
 static int reid__image_row(const reid__plan *p, const reid__op *stem) {
-    const reid__buffer *b = &p->buffers[stem->in];
-    return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
+    return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, p->buffers[stem->in].border_x + p->width);
 }
 
 /* Adds instance norm of the first `normed` channels of x, the last operation's output, and takes over its activation
@@ -3030,32 +3023,26 @@ static void reid__lifetimes(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].late = p->buffers[i].last >= p->split;
 }
 
-/* Lowest offset at which buffer `id` overlaps none of the buffers placed before that live at the same time. Every gap
-   starts at the end of a placed buffer (or at zero), so only those offsets are tried. */
-static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const size_t *size, const size_t *offset) {
-    const reid__buffer *b = &buffers[id];
-    size_t best = SIZE_MAX;
-    for (int candidate = -1; candidate < id; candidate++) {
-        size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
-        int free_here = at < best;
-        for (int i = 0; free_here && i < id; i++) {
-            int together = b->first <= buffers[i].last && buffers[i].first <= b->last;
-            if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
-        }
-        if (free_here) best = at;
-    }
-    return best;
-}
-
 /* Gives every buffer of `size` its place in one arena, and returns the arena's size. taken[i]: the earlier buffer whose
-   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place. */
+   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place. That is the lowest at which it meets
+   none that lives at the same time. Every gap starts at the end of a placed buffer or at zero: only these are tried. */
 static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, const int *taken,
                                   size_t *offset) {
     size_t end = 0;
-    for (int i = 0; i < count; i++) {
-        int from = taken ? taken[i] : REID__NONE;
-        offset[i] = from == REID__NONE ? reid__buffer_offset(buffers, i, size, offset) : offset[from];
-        if (offset[i] + size[i] > end) end = offset[i] + size[i];
+    for (int id = 0; id < count; id++) {
+        const reid__buffer *b = &buffers[id];
+        int from = taken ? taken[id] : REID__NONE;
+        offset[id] = from == REID__NONE ? SIZE_MAX : offset[from];
+        for (int candidate = -1; candidate < id && from == REID__NONE; candidate++) {
+            size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
+            int free_here = at < offset[id];
+            for (int i = 0; free_here && i < id; i++) {
+                int together = b->first <= buffers[i].last && buffers[i].first <= b->last;
+                if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
+            }
+            if (free_here) offset[id] = at;
+        }
+        if (offset[id] + size[id] > end) end = offset[id] + size[id];
     }
     return end;
 }
@@ -5584,6 +5571,44 @@ static void REID__F(scale)(const void *in, const float *factors, void *out, int 
     if (REID__STEP > 1 && reid__pad_run(c, REID__ELEMENT) > c) /* see reid__scaled_floats */
         REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
 }
+
+/* y = act(norm(x)) + residual for channels [from, to) of an image. norm: of the first op->normed channels (x - mean) /
+   sqrt(variance + eps) * weight + bias, with mean and variance over the image's pixels; means as in pool: each row is
+   summed first, then the rows. `out` may be `in`. residual: or NULL. */
+static void REID__F(instance)(const reid__op *op, int c, int from, int to, const void *in, const void *residual,
+                              const float *weights, void *out) {
+    const REID__V pixels = REID__SET1((float)(op->oh * op->ow));
+    for (int v = from; v < to; v += REID__W) {
+        const REID__T *x = (const REID__T *)in + v, *rest = (const REID__T *)residual + (residual ? v : 0);
+        REID__V factor = REID__SET1(1.0f), mean = REID__SET1(0.0f), bias = mean, variance = mean;
+        for (int pass = 0; pass < 2 && v < op->normed; pass++) {
+            REID__V total = REID__SET1(0.0f);
+            for (ptrdiff_t y = 0; y < op->oh; y++) {
+                REID__V row = REID__SET1(0.0f);
+                for (const REID__T *p = x + y * op->ow * c, *end = p + (ptrdiff_t)op->ow * c; p < end; p += c) {
+                    REID__V far = REID__GET(p) - mean;
+                    if (pass) row = REID__FMA(far, far, row);
+                    else row += far;
+                }
+                total += row;
+            }
+            if (pass == 0) mean = total / pixels;
+            else variance = total / pixels;
+        }
+        if (v < op->normed) {
+            float spread[REID__W];
+            REID__STORE(spread, variance);
+            for (int i = 0; i < REID__W; i++) spread[i] = (float)(1 / sqrt((double)spread[i] + op->bn_eps));
+            factor = REID__LOAD(spread) * REID__LOAD(weights + op->weight + v);
+            bias = REID__LOAD(weights + op->bias + v);
+        }
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)op->oh * op->ow * c; i += c) {
+            REID__V y = REID__F(act)(REID__FMA(REID__GET(x + i) - mean, factor, bias), op->act);
+            if (residual) y += REID__GET(rest + i);
+            REID__PUT((REID__T *)out + v + i, y);
+        }
+    }
+}
 #endif
 
 /* Computes output row oy of a max pool; positions outside the input do not count. max loses a NaN, so x * 0 is added
@@ -5637,46 +5662,6 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
         REID__STORE(out + v, total);
     }
 }
-
-#ifndef REID__INT8
-/* y = act(norm(x)) + residual for channels [from, to) of an image. norm: of the first op->normed channels (x - mean) /
-   sqrt(variance + eps) * weight + bias, with mean and variance over the image's pixels; means as in pool: each row is
-   summed first, then the rows. `out` may be `in`. residual: or NULL. */
-static void REID__F(instance)(const reid__op *op, int c, int from, int to, const void *in, const void *residual,
-                              const float *weights, void *out) {
-    const REID__V pixels = REID__SET1((float)(op->oh * op->ow));
-    for (int v = from; v < to; v += REID__W) {
-        const REID__T *x = (const REID__T *)in + v, *rest = (const REID__T *)residual + (residual ? v : 0);
-        REID__V factor = REID__SET1(1.0f), mean = REID__SET1(0.0f), bias = mean, variance = mean;
-        for (int pass = 0; pass < 2 && v < op->normed; pass++) {
-            REID__V total = REID__SET1(0.0f);
-            for (ptrdiff_t y = 0; y < op->oh; y++) {
-                REID__V row = REID__SET1(0.0f);
-                for (const REID__T *p = x + y * op->ow * c, *end = p + (ptrdiff_t)op->ow * c; p < end; p += c) {
-                    REID__V far = REID__GET(p) - mean;
-                    if (pass) row = REID__FMA(far, far, row);
-                    else row += far;
-                }
-                total += row;
-            }
-            if (pass == 0) mean = total / pixels;
-            else variance = total / pixels;
-        }
-        if (v < op->normed) {
-            float spread[REID__W];
-            REID__STORE(spread, variance);
-            for (int i = 0; i < REID__W; i++) spread[i] = (float)(1 / sqrt((double)spread[i] + op->bn_eps));
-            factor = REID__LOAD(spread) * REID__LOAD(weights + op->weight + v);
-            bias = REID__LOAD(weights + op->bias + v);
-        }
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)op->oh * op->ow * c; i += c) {
-            REID__V y = REID__F(act)(REID__FMA(REID__GET(x + i) - mean, factor, bias), op->act);
-            if (residual) y += REID__GET(rest + i);
-            REID__PUT((REID__T *)out + v + i, y);
-        }
-    }
-}
-#endif
 
 #if REID__STEP == 1 /* functions from FP32 to FP32, which the other types share */
 /* Channels [at, at + REID__LANES) of (query key^T) value / pixels, where the three are (pixels, c): square = key^T
@@ -6012,21 +5997,6 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 #define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
 REID__ISA(rows)(REID__DEFINE_TILE)
 
-#if REID__STEP == 1
-#define REID__THREE_POINTS(rows)                                                                                       \
-    static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
-        if (REID__MAKES && t->made) {                                                                                  \
-            REID__F(winograd_made)(t, rows);                                                                           \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (int at = 0; at < REID__PANEL; at += REID__ISA(point_vectors) * REID__W) {                                 \
-            if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
-            else REID__F(winograd_three)(t, at, rows, 0);                                                              \
-        }                                                                                                              \
-    }
-REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
-#endif
-
 /* A function that calls the one for `rows` rows. */
 #define REID__DISPATCH(name, type, ...)                                                                                \
     static void REID__F(name)(const type *t, int rows) {                                                               \
@@ -6035,16 +6005,19 @@ REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_PO
     }
 #define REID__TILE_NAME(rows) REID__F(tile_##rows),
 REID__DISPATCH(product, reid__tile, REID__ISA(rows)(REID__TILE_NAME))
+
 #if REID__STEP == 1
+#define REID__THREE_POINTS(rows)                                                                                       \
+    static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
+        if (REID__MAKES && t->made) REID__F(winograd_made)(t, rows);                                                   \
+        else for (int at = 0; at < REID__PANEL; at += REID__ISA(point_vectors) * REID__W) {                            \
+            if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
+            else REID__F(winograd_three)(t, at, rows, 0);                                                              \
+        }                                                                                                              \
+    }
+REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
 REID__DISPATCH(winograd_product, reid__points, REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3),
                REID__F(winograd_4))
-#endif
-
-#ifdef REID__INT8
-#define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
-REID__ISA(rows)(REID__DEFINE_INT16)
-#define REID__INT16_NAME(rows) REID__F(int16_##rows),
-REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
 #endif
 
 #ifdef REID__BF16
@@ -6056,6 +6029,11 @@ static void REID__F(store)(const float *in, void *out, int count) {
     }
 }
 #elif defined(REID__INT8)
+#define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
+REID__ISA(rows)(REID__DEFINE_INT16)
+#define REID__INT16_NAME(rows) REID__F(int16_##rows),
+REID__DISPATCH(int16_product, reid__tile, REID__ISA(rows)(REID__INT16_NAME))
+
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
@@ -6414,24 +6392,21 @@ typedef struct reid__device {
     char why[256];                /* what failed first */
 } reid__device;
 
-/* Errors that stay with the context until the process ends. */
-static int reid__is_sticky(int code) {
-    return code == 4 || code == 214 || (code >= 700 && code < 720 && code != 701) || code == 999;
-}
-
 /* Converts the driver's error code to a result: REID_OK for 0. */
 static reid_result reid__gpu_check(reid__device *d, int code, const char *what, reid_error *e) {
     const char *name = NULL, *text = NULL;
+    /* Errors that stay with the context until the process ends. */
+    int sticky = code == 4 || code == 214 || (code >= 700 && code < 720 && code != 701) || code == 999;
     if (code == 0) return REID_OK;
     if (code == REID__CUDA_OUT_OF_MEMORY) {
         __atomic_store_n(&d->no_memory, 1, __ATOMIC_RELAXED);
         return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for %s", d->index, d->name, what);
     }
-    if (reid__is_sticky(code)) __atomic_store_n(&d->lost, code, __ATOMIC_RELAXED);
+    if (sticky) __atomic_store_n(&d->lost, code, __ATOMIC_RELAXED);
     d->cu.GetErrorName(code, &name);
     d->cu.GetErrorString(code, &text);
     return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: %s (%s, %d)%s", d->index, what, text ? text : "unknown error",
-                      name ? name : "?", code, reid__is_sticky(code) ? "; this handle cannot be used any more" : "");
+                      name ? name : "?", code, sticky ? "; this handle cannot be used any more" : "");
 }
 
 /* Makes the context current on this thread, on top of the caller's. After every success call reid__gpu_leave. */
@@ -6565,9 +6540,8 @@ typedef struct reid__program {
     size_t length;
     int count;
     uint64_t key[2];             /* hash of what the machine code depends on, except the compiler */
-    const unsigned char *cubin;  /* or PTX; points into `block` or a pack */
+    const unsigned char *cubin;  /* or PTX; points into a pack or a block of jit.mem */
     size_t cubin_size;
-    unsigned char *block;
     void *compiling;             /* NVRTC's handle while it is compiled */
     int result;                  /* NVRTC's */
 } reid__program;
@@ -6586,11 +6560,10 @@ typedef struct reid__jit {
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
     char *contract;              /* precedes it: reid__contract_text */
-    const char *text_from;
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
-    int no_folder, cache_warned; /* no_folder: no variable or field names one */
+    int no_folder;               /* no variable or field names one */
     int arch;                    /* 90 */
     char arch_option[40];        /* "--gpu-architecture=sm_90a" */
     int is_ptx;                  /* the chip is newer than NVRTC: PTX, which the driver compiles */
@@ -6614,21 +6587,20 @@ static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most
     if (r == REID_OK && !*block) r = reid__no_memory(e, path, *size + 1);
     if (r == REID_OK) (*block)[*size] = 0, r = reid__weights_bytes(&file, 0, *block, *size, e);
     reid__weights_close(&file, mem);
-    if (r == REID_OK) return r;
-    reid__free(mem, *block);
-    *block = NULL;
+    if (r != REID_OK) reid__free(mem, *block), *block = NULL;
     return r;
 }
 
+/* Returns errno, 0 on success. */
 static int reid__write_all(int fd, const void *data, size_t size) {
     const char *from = (const char *)data;
     while (size > 0) {
         ssize_t n = write(fd, from, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return 0;
+        if (n <= 0) return errno ? errno : EIO;
         from += n, size -= (size_t)n;
     }
-    return 1;
+    return 0;
 }
 
 /* A bundle is a cache entry (one program) or a pack (all programs of a network):
@@ -6677,11 +6649,14 @@ static const unsigned char *reid__bundle_find(const unsigned char *bytes, size_t
     return NULL;
 }
 
-/* Writes a bundle of `count` programs. Returns errno, 0 on success. */
-static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *programs, int count) {
-    size_t table = 16 + (size_t)count * REID__BUNDLE_ROW, offset = table + 16;
-    unsigned char *head = (unsigned char *)reid__alloc(mem, offset), *at = head;
+/* Writes a bundle beside `path` and renames it. durable: flushes it; a cache has its checksum. Returns errno or 0. */
+static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
+    char beside[4096 + 64];
+    struct timespec now;
     uint64_t digest[2];
+    size_t table = 16 + (size_t)count * REID__BUNDLE_ROW, offset = table + 16;
+    if (strlen(path) > 4096) return ENAMETOOLONG;
+    unsigned char *head = (unsigned char *)reid__alloc(mem, offset), *at = head;
     if (!head) return ENOMEM;
     memcpy(at, REID__BUNDLE_MAGIC, 8);
     at = reid__put64(at + 8, (uint64_t)count);
@@ -6693,24 +6668,14 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     }
     reid__digest_of(head, table, digest);
     reid__put64(reid__put64(at, digest[0]), digest[1]);
-    int ok = reid__write_all(fd, head, table + 16);
-    for (int i = 0; i < count && ok; i++) ok = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
-    int failed = ok ? 0 : errno ? errno : EIO;
-    reid__free(mem, head);
-    return failed;
-}
-
-/* Writes a bundle beside `path` and renames it. durable: flushes it; a cache has its checksum. Returns errno or 0. */
-static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
-    char beside[4096 + 64];
-    struct timespec now;
-    if (strlen(path) > 4096) return ENAMETOOLONG;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(beside, sizeof beside, "%s.%ld.%lx.tmp", path, (long)getpid(),
              (unsigned long)now.tv_nsec ^ (unsigned long)(uintptr_t)&now);
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, durable ? 0666 : 0600);
-    if (fd < 0) return errno;
-    int failed = reid__bundle_write(mem, fd, programs, count);
+    int failed = fd < 0 ? errno : reid__write_all(fd, head, table + 16);
+    reid__free(mem, head);
+    if (fd < 0) return failed;
+    for (int i = 0; i < count && !failed; i++) failed = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
     if (!failed && durable && fsync(fd) != 0) failed = errno;
     if (close(fd) != 0 && !failed) failed = errno;
     if (!failed && rename(beside, path) != 0) failed = errno;
@@ -6744,20 +6709,11 @@ static const char *reid__cache_distrust(const char *path) {
     return st.st_mode & 022 ? "others may write to it" : NULL;
 }
 
-/* A user who can rename the folder can put another in its place. So its parent must belong to this user or root, and be
-   writable by others only with the sticky bit. Returns what is wrong, or NULL. */
-static const char *reid__cache_distrust_parent(const char *folder) {
-    char path[REID__PATH + 4];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/..", folder); /* the parent of the target, if the folder is a symbolic link */
-    if (stat(path, &st) != 0) return "its parent folder cannot be read";
-    if (st.st_uid != geteuid() && st.st_uid != 0) return "its parent folder belongs to another user";
-    return (st.st_mode & 022) && !(st.st_mode & S_ISVTX) ? "others may write to its parent folder" : NULL;
-}
-
-/* Creates the folder and its parents if they are missing. Returns what is wrong, or NULL. */
+/* Creates the folder and its parents if they are missing. A user who can rename the folder can put another in its
+   place. So its parent must belong to this user or root, and be writable by others only with the sticky bit. Returns
+   what is wrong, or NULL. */
 static const char *reid__cache_make(const char *folder) {
-    char path[REID__PATH];
+    char path[REID__PATH + 4];
     struct stat st;
     const char *why;
     snprintf(path, sizeof path, "%s", folder);
@@ -6769,13 +6725,17 @@ static const char *reid__cache_make(const char *folder) {
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is not a folder";
     if ((why = reid__cache_distrust(path)) != NULL) return why;
     if (access(path, R_OK | X_OK) != 0) return "it cannot be read";
-    return reid__cache_distrust_parent(path);
+    snprintf(path, sizeof path, "%s/..", folder); /* the parent of the target, if the folder is a symbolic link */
+    if (stat(path, &st) != 0) return "its parent folder cannot be read";
+    if (st.st_uid != geteuid() && st.st_uid != 0) return "its parent folder belongs to another user";
+    return (st.st_mode & 022) && !(st.st_mode & S_ISVTX) ? "others may write to its parent folder" : NULL;
 }
 
-static void reid__cache_warn(reid__jit *j, const char *why, int code) {
-    if (j->cache_warned++) return;
+/* Does without the cache from now on. */
+static void reid__cache_leave(reid__jit *j, const char *why, int code) {
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept in %.200s: %s (errno %d)",
               j->cache, why, code);
+    j->cache[0] = 0;
 }
 
 /* The path of an entry: its name is a hash of its key and of the version of NVRTC. */
@@ -6789,16 +6749,16 @@ static void reid__cache_path(const reid__jit *j, const reid__program *p, char pa
 
 static void reid__cache_load(reid__jit *j, reid__program *p) {
     char path[REID__PATH + 40];
+    unsigned char *block;
     size_t size;
     reid__cache_path(j, p, path);
     const char *why = reid__cache_distrust(path);
     if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is compiled again: %s", path, why);
-    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return;
-    if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
+    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &block, &size, NULL) != REID_OK) return;
+    if (reid__bundle_valid(block, size)) p->cubin = reid__bundle_find(block, size, p->key, &p->cubin_size);
     if (p->cubin) return;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is compiled again", path);
-    reid__free(j->mem, p->block);
-    p->block = NULL;
+    reid__free(j->mem, block);
 }
 
 /* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
@@ -7011,23 +6971,6 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 static const unsigned char reid__kernel_text[] = {0};
 #endif
 
-static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
-    const reid_desc *desc = j->desc;
-    unsigned char *block;
-    size_t size;
-    if (desc->kernels_src && desc->kernels_path)
-        return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
-    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
-    j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
-    if (desc->kernels_path) {
-        REID__TRY(reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e));
-        j->text = (const char *)block;
-    }
-    if (*j->text) return REID_OK;
-    return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
-                      "or REID_KERNELS_FILE when reid.h is compiled");
-}
-
 /* --- finding NVRTC --- */
 static void reid__candidate_add(reid__jit *j, const char *path) {
     if (strlen(path) >= REID__PATH || j->candidate_count == REID__MAX_CANDIDATES) return;
@@ -7228,15 +7171,14 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     size_t size = 0;
     p->result = j->is_ptx ? j->rtc.GetPTXSize(p->compiling, &size) : j->rtc.GetCUBINSize(p->compiling, &size);
     if (p->result || size == 0) return reid__program_fail(j, p, e);
-    p->block = (unsigned char *)reid__alloc(j->mem, size + 1);
-    if (!p->block) return reid__no_memory(e, "a compiled kernel", size);
-    char *to = (char *)p->block;
+    char *to = (char *)reid__alloc(j->mem, size + 1);
+    if (!to) return reid__no_memory(e, "a compiled kernel", size);
     p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, to) : j->rtc.GetCUBIN(p->compiling, to);
-    p->block[size] = 0;
+    to[size] = 0;
     if (p->result) return reid__program_fail(j, p, e);
-    if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
+    if (!j->is_ptx && (size < 4 || memcmp(to, "\177ELF", 4) != 0))
         return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s did not make an ELF file of %s", j->rtc_path, p->options);
-    p->cubin = p->block, p->cubin_size = size;
+    p->cubin = (const unsigned char *)to, p->cubin_size = size;
     return REID_OK;
 }
 
@@ -7278,7 +7220,7 @@ static int reid__jit_lookup(reid__jit *j) {
 
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
-    if (why) reid__cache_warn(j, why, errno), j->cache[0] = 0;
+    if (why) reid__cache_leave(j, why, errno);
     int missing = reid__jit_lookup(j);
     if (missing && j->no_folder)
         reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept: neither "
@@ -7299,10 +7241,10 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
         char path[REID__PATH + 40];
         if (j->programs[i].cubin) continue;
         REID__TRY(reid__program_collect(j, &j->programs[i], e));
-        if (!j->cache[0] || j->cache_warned) continue;
+        if (!j->cache[0]) continue;
         reid__cache_path(j, &j->programs[i], path);
         int code = reid__bundle_save(j->mem, path, &j->programs[i], 1, 0);
-        if (code) reid__cache_warn(j, "writing failed", code);
+        if (code) reid__cache_leave(j, "writing failed", code);
     }
     return REID_OK;
 }
@@ -7316,7 +7258,18 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->tried.text = j->tried_text, j->tried.room = sizeof j->tried_text;
     const char *path = desc->kernels_pack;
     reid__text contract = {NULL, 0, 0}; /* counted first */
-    REID__TRY(reid__jit_text(j, e));
+    unsigned char *text;
+    size_t size;
+    if (desc->kernels_src && desc->kernels_path)
+        return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
+    j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
+    if (desc->kernels_path) {
+        REID__TRY(reid__read_file(mem, desc->kernels_path, REID__MAX_TEXT, &text, &size, e));
+        j->text = (const char *)text;
+    }
+    if (!*j->text)
+        return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, "
+                          "desc.kernels_path, or REID_KERNELS_FILE when reid.h is compiled");
     reid__contract_text(&contract);
     contract.room = contract.length + 1, contract.length = 0;
     contract.text = j->contract = (char *)reid__alloc(mem, contract.room);
@@ -7401,6 +7354,7 @@ typedef struct reid__gpu_plan {
     unsigned squeezed[REID__MAX_OPS];  /* 0, or bytes of shared memory: see reid__squeezed_init */
     int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
+    size_t view;                       /* bytes of a resized image, (height, width, RGB) */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     reid__expand expand[REID__MAX_OPS + 1];
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
@@ -7417,7 +7371,7 @@ typedef struct reid__gpu_plan {
 typedef struct reid__slot {
     unsigned char *host;    /* pinned: descriptions and pixels of the images; as large as `staging` */
     float *result;          /* pinned (batch, dim): the last kernel writes the embeddings here */
-    uint32_t *full;         /* pinned (batch): the lane's `full` for this batch */
+    uint32_t *full;         /* pinned (batch): the lane's `full` for this batch. The first slot's block has all six */
     reid__address staging;
     void *uploaded, *done;  /* events */
     int first, count;       /* images of the call; count 0: no batch is in progress */
@@ -7431,7 +7385,6 @@ typedef struct reid__gpu_lane {
     reid__address full;               /* INT8: (batch) uint32: number of saturated outputs, see reid__counts_clipped */
     reid__address mirrored;           /* (batch, dim) floats: the embedding of the first pass of a flip */
     reid__address memory;             /* the block that all of these are in */
-    unsigned char *pinned;            /* the slots' host and result point into this */
     reid__slot slots[2];
     void *graphs[REID__MAX_GRAPHS];   /* [log2 of the batch] */
 } reid__gpu_lane;
@@ -7449,9 +7402,7 @@ typedef struct reid__gpu {
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
 
-static size_t reid__gpu_aligned(size_t size) {
-    return (size + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN;
-}
+static size_t reid__gpu_aligned(size_t n) { return (n + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN; }
 
 /* --- the plan for a GPU --- */
 /* Whether the launch of operation `index` adds another activation. */
@@ -7622,15 +7573,6 @@ static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* The index of reid__only_user, if it is a 1x1 convolution that reads the output as its input (or, if `adds`, as its
-   residual), and no shortcut is fused into it yet; else REID__NONE. */
-static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
-    const reid__op *b = reid__only_user(g->plan, a);
-    if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
-    int index = (int)(b - g->plan->ops);
-    return reid__takes_more(g, b) && g->fused_shortcut[index] == REID__NONE ? index : REID__NONE;
-}
-
 /* Whether only a global average reads this operation's output, and not in FP32. If so, its launch adds up each row of
    an image, as the pool would, and stores the sums. Rows must fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
@@ -7655,13 +7597,15 @@ static void reid__fold(reid__gpu_plan *g) {
         if (reid__only_pooled(g, a)) g->pixels_per_sum[a->out] = a->ow;
         if (reid__takes_stem_pool(g, a)) g->fused_first[i + 1] = i, g->fused_into[i] = i + 1;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
-        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
-        if (user == REID__NONE) continue;
-        int alike = reid__slice(g, a) == reid__slice(g, &p->ops[user]);
-        if (adds && g->int8 && (g->latency || a->ic > 512 || !alike)) continue;
+        /* The user must be a 1x1 convolution of the output, or, if `adds`, one that adds it, without a shortcut yet. */
+        const reid__op *b = reid__only_user(p, a);
+        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = (int)((b ? b : a) - p->ops);
+        if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) continue;
+        if (!reid__takes_more(g, b) || g->fused_shortcut[user] != REID__NONE) continue;
+        if (adds && g->int8 && (g->latency || a->ic > 512 || reid__slice(g, a) != reid__slice(g, b))) continue;
         if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
-        if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
+        if (b->oc % 128 || b->act != a->act) continue;
         g->fused_first[user] = i, g->fused_into[i] = user;
     }
 }
@@ -7937,14 +7881,13 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
-    const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
     s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
     s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
                  t->bn, t->stages, t->slots);
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->pair,
-                 t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128);
+                 t->split, t->light, g->pixels_per_sum[g->plan->ops[index].out] > 1, t->passes * 128);
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
     if (t->then)
         reid__option(p, "-DTHEN=%d -DTHEN_ACT=%d -DDIRECT=%d", t->then, (int)g->plan->ops[g->fused_then[index]].act,
@@ -8058,8 +8001,8 @@ static void reid__squeezed_init(reid__gpu_plan *g, int index) {
 static int reid__takes_project(const reid__gpu_plan *g, const reid__op *op) {
     return g->wgmma && !g->int8 && op->kind == REID__CONV && op->kh * op->kw * op->stride == 1 &&
            (op->scale != REID__NONE || (g->plan->buffers[op->in].c < 64 && op->residual == REID__NONE)) &&
-           op->oh * op->ow >= 16 &&
-           g->plan->buffers[op->out].c == reid__padded(op->oc) && g->pixels_per_sum[op->out] == 1;
+           op->oh * op->ow >= 16 && g->plan->buffers[op->out].c == reid__padded(op->oc) &&
+           g->pixels_per_sum[op->out] == 1;
 }
 
 /* A block has all channels, or as few parts of them as leave a thread's sums in its registers. Weights stay in shared
@@ -8197,18 +8140,16 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
 
 /* Sets a launch that belongs to no operation. Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
-    static const char *const functions[REID__EXTRAS] = {"reid_resize", "reid_input", "reid_normalise", "reid_pack",
-                                                        "reid_pack"};
+    static const struct { const char *function, *option; unsigned shared; } kernels[REID__EXTRAS] = {
+        {"reid_resize", "-DREID_RESIZE", REID__RESIZE_SHARED}, {"reid_input", "-DREID_INPUT", 0},
+        {"reid_normalise", "-DREID_NORMALISE", 2048}, {"reid_pack", "-DREID_PACK", 0}, {"reid_pack", "-DREID_PACK", 0}};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
-    s->function = functions[which], s->threads = 256;
-    s->shared = which == REID__EXTRA_UNIT ? 2048 : 0;
-    if (which == REID__EXTRA_RESIZE) s->shared = REID__RESIZE_SHARED, reid__option(p, "-DREID_RESIZE");
+    s->function = kernels[which].function, s->shared = kernels[which].shared, s->threads = 256;
+    reid__option(p, "%s", kernels[which].option);
     if (which == REID__EXTRA_INPUT)
-        reid__option(p, "-DREID_INPUT -DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d",
-                     g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
-    if (which == REID__EXTRA_UNIT)
-        reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
-    if (which >= REID__EXTRA_PACK_VALUE) reid__option(p, "-DREID_PACK");
+        reid__option(p, "-DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d", g->plan->height,
+                     g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
+    if (which == REID__EXTRA_UNIT) reid__option(p, "-DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
@@ -8285,6 +8226,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
     g->latency = latency, g->plan = plan, g->prep = prep, g->flip = flip, g->raw = raw;
+    g->view = (size_t)plan->height * (size_t)plan->width * 3;
     g->half = half != 0, g->bf16 = half == 2, g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
@@ -8302,18 +8244,8 @@ static int reid__has_wgmma(const reid__jit *j) {
     return on && strcmp(reid__env("REID_CLUSTERS"), "0") != 0 ? 2 : on;
 }
 
-/* Whether launches may overlap: from sm_90 on chips can order them; from CUDA 12.3 on graphs keep this order. */
-static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
-    return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
-           strcmp(reid__env("REID_PDL"), "0") != 0;
-}
-
 /* The largest power of two that is at most n and at most 256. */
-static int reid__graph_batch(int n) {
-    int batch = 1;
-    while (batch * 2 <= n && batch < 1 << (REID__MAX_GRAPHS - 1)) batch *= 2;
-    return batch;
-}
+static int reid__graph_batch(int n) { return 1 << reid__min(31 - __builtin_clz((unsigned)n), REID__MAX_GRAPHS - 1); }
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_run
@@ -8359,8 +8291,7 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
                       "avoids clusters", d->index, d->name, c.grid[0], s->function);
 }
 
-static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
-    int overlap = reid__may_overlap(j, &g->device);
+static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, int overlap, reid_error *e) {
     for (; g->module_count < j->program_count; g->module_count++) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
@@ -8373,19 +8304,6 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 }
 
 /* --- launching --- */
-/* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
-static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
-    const int not_ready = 600, timeout = 702;
-    const struct timespec a_little = {0, 1000000};
-    int code = not_ready, tries = 20000;
-    const char *what = s->label[0] ? s->label : s->function;
-    while (tries-- > 0 && (code = g->device.cu.StreamQuery(stream)) == not_ready) nanosleep(&a_little, NULL);
-    if (code != not_ready) return reid__gpu_check(&g->device, code, what, e);
-    __atomic_store_n(&g->device.lost, timeout, __ATOMIC_RELAXED);
-    return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: it has not ended after 20 seconds; this handle cannot be used any "
-                      "more", g->device.index, what);
-}
-
 /* Launches any kernel. arguments: its structure of REID__CONTRACT, which is copied. Returns the driver's error code. */
 static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int overlap, int64_t grid_x, int64_t grid_y,
                                void *stream, void *arguments) {
@@ -8399,11 +8317,20 @@ static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int 
                    : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
 }
 
+/* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
 static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
                                 void *arguments, reid_error *e) {
+    const int not_ready = 600, timeout = 702;
+    const struct timespec a_little = {0, 1000000};
     int code = reid__launch_kernel(&g->device.cu, s, g->overlap, grid_x, grid_y, stream, arguments);
-    if (code) return reid__gpu_check(&g->device, code, s->function, e);
-    return g->sync ? reid__wait_for_launch(g, s, stream, e) : REID_OK;
+    if (code || !g->sync) return reid__gpu_check(&g->device, code, s->function, e);
+    const char *what = s->label[0] ? s->label : s->function;
+    for (int tries = 20000; tries > 0 && (code = g->device.cu.StreamQuery(stream)) == not_ready; tries--)
+        nanosleep(&a_little, NULL);
+    if (code != not_ready) return reid__gpu_check(&g->device, code, what, e);
+    __atomic_store_n(&g->device.lost, timeout, __ATOMIC_RELAXED);
+    return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: it has not ended after 20 seconds; this handle cannot be used any "
+                      "more", g->device.index, what);
 }
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
@@ -8496,14 +8423,13 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
 /* Runs a convolution of n images by reid_conv_wgmma, with the operations fused into its launch. */
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
-    const reid__op *op = &g->plan.plan->ops[index];
     int width = reid__padded(g->plan.plan->ops[reid__launch_first(&g->plan, index)].oc);
     reid__wgmma_arguments a;
     int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__is_direct(&g->plan, index) ? 1 : reid__blocks(width, s->bn);
     int64_t unit = s->pair ? 2 : s->split > 1 ? s->split : across;
-    int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
+    int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, &g->plan.plan->ops[index], s->bm));
     int64_t tiles = (rows + s->pair * (rows % 2)) * across * s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */
     if (s->clusters) most = reid__min((int)most, s->clusters);
@@ -8650,7 +8576,7 @@ static reid_result reid__gpu_run_head(reid__gpu *g, const reid__gpu_lane *l, int
     const reid__gpu_plan *p = &g->plan;
     const reid__op *stem = &p->plan->ops[0], *last = &p->plan->ops[reid__head_end(p) - 1];
     reid__gpu_lane part = *l;
-    part.view += (size_t)at * (size_t)p->plan->height * (size_t)p->plan->width * 3;
+    part.view += (size_t)at * p->view;
     part.buffer[stem->in] += (size_t)at * reid__gpu_read(p, stem);
     part.buffer[last->out] += (size_t)at * reid__gpu_written(p, last);
     part.full += (size_t)at * sizeof(uint32_t);
@@ -8751,24 +8677,23 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     reid__address to = l->g->weights + g->weight[index];
     float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + REID__CHUNK / 2; /* fold: 4 vectors */
     reid__digest digest;
-    reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
+    REID__TRY(reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e));
     reid__digest_init(&digest);
-    for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
+    for (int at = 0, n; at < oc && !code; at += n) {
         n = reid__min(oc - at, (int)(REID__CHUNK / 2) / row / 16 * 16);
-        r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK && reid__in_bytes(op); i++)
+        size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
+        REID__TRY(reid__fetch(l->from, op, &wants[0], begin, count, l->from->rows, &digest, e));
+        for (int i = 0; i < n && reid__in_bytes(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
                               taps, 1, REID__ELEMENT_INT8, l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK && !reid__in_bytes(op))
+        if (!reid__in_bytes(op))
             reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
-        size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
-        if (r == REID_OK && reid__in_bytes(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
-        else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
+        if (reid__in_bytes(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        else code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
-    if (r == REID_OK && !code && !reid__in_bytes(op)) r = reid__gpu_pack_conv(l, index, 0, e);
-    if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
-    if (r != REID_OK) return r;
+    if (!code && !reid__in_bytes(op)) REID__TRY(reid__gpu_pack_conv(l, index, 0, e));
+    REID__TRY(reid__pack_steps(l->from, op, scale, bias, e));
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(g->plan->buffers, op);
     if (!code) code = d->cu.MemcpyHtoDAsync(l->g->weights + g->bias[index], bias, (size_t)oc * 4, l->stream);
     to = l->g->weights + g->weight2[index];
@@ -8826,16 +8751,14 @@ static reid__address reid__gpu_piece(reid__address base, size_t at, size_t bytes
 
 /* The next piece of a block of which *used bytes are taken. */
 static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t bytes) {
-    size_t at = reid__gpu_place(used, bytes);
-    return reid__gpu_piece(base, at, bytes);
+    return reid__gpu_piece(base, reid__gpu_place(used, bytes), bytes);
 }
 
 /* Sets the sizes of a lane's device memory, and its pieces of the block at l->memory, unless that is 0. */
 static void reid__gpu_lane_cut(reid__gpu *gpu, reid__gpu_lane *l) {
     const reid__gpu_plan *g = &gpu->plan;
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float), used = 0;
-    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch;
-    size_t view = (size_t)g->plan->height * (size_t)g->plan->width * 3 * batch;
+    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0, room = g->arena * batch, view = g->view * batch;
     gpu->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + reid__gpu_aligned(2 * view);
     size_t arena = reid__gpu_place(&used, room);
     for (int i = 0; i < g->plan->buffer_count; i++) {
@@ -8864,7 +8787,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
     if (l->copies) cu->StreamDestroy(l->copies);
     if (l->stream) cu->StreamDestroy(l->stream); /* first: memory cannot be freed while a capture has not ended */
     if (l->memory) cu->MemFree(l->memory);
-    if (l->pinned) cu->MemFreeHost(l->pinned);
+    if (l->slots[0].host) cu->MemFreeHost(l->slots[0].host);
     memset(l, 0, sizeof *l);
 }
 
@@ -8885,10 +8808,10 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     reid__gpu_lane_cut(g, l);
     code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
-    l->pinned = (unsigned char *)pinned;
     for (int i = 0; i < 2; i++) {
         reid__slot *s = &l->slots[i];
-        s->host = l->pinned + (size_t)i * (g->lane_pinned / 2), s->result = (float *)(void *)(s->host + g->staging);
+        s->host = (unsigned char *)pinned + (size_t)i * (g->lane_pinned / 2);
+        s->result = (float *)(void *)(s->host + g->staging);
         s->full = (uint32_t *)(void *)(s->host + g->staging + result);
     }
     for (int i = 0; 1 << i <= g->plan.batch && !g->sync; i++) REID__TRY(reid__gpu_capture(g, l, i, e));
@@ -8924,7 +8847,7 @@ typedef struct reid__filling {
     reid__gpu *g;
     reid__slot *slot;
     const reid_image *images; /* [count] */
-    int first, count;
+    int count;
     int resized;              /* images that kernels resize; the others are uploaded as (height, width, RGB) */
     size_t used;              /* bytes of the staging memory so far */
     size_t read;              /* bytes of the images' pixels so far */
@@ -8961,26 +8884,28 @@ static int reid__resize_tile(reid__gpu_picture *p) {
     return 0;
 }
 
-/* Places image i. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
-static void reid__picture_place(reid__filling *f, int i) {
+/* Places the images. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
+static void reid__slot_place(reid__filling *f) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
-    const reid_image *image = &f->images[i];
-    reid__gpu_picture *to = (reid__gpu_picture *)(void *)f->slot->host + i;
-    size_t view = (size_t)p->height * (size_t)p->width * 3, later = (size_t)(f->count - 1 - i) * view;
-    int edge = reid__resize_edge(g->plan.prep, image);
-    reid_box roi;
-    memset(to, 0, sizeof *to);
-    reid__image_check(image, f->first + i, &roi, NULL); /* cannot fail: the call checked it before */
-    int w = roi.width, h = roi.height;
-    const reid__layout l = reid__layouts[image->format];
-    to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
-    to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-    size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes;
-    int fits = reid__resize_tile(to) && pixels + later <= g->staging - f->used && !reid__is_view(to, image);
-    to->pixels = (int64_t)f->used;
-    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
-    f->used += fits ? pixels : view, f->read += pixels, f->resized += fits;
+    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture)), f->read = 0, f->resized = 0;
+    for (int i = 0; i < f->count; i++) {
+        const reid_image *image = &f->images[i];
+        const reid__layout l = reid__layouts[image->format];
+        reid__gpu_picture *to = (reid__gpu_picture *)(void *)f->slot->host + i;
+        int edge = reid__resize_edge(g->plan.prep, image);
+        reid_box roi;
+        reid__image_check(image, i, &roi, NULL); /* cannot fail: the call checked it before */
+        int w = roi.width, h = roi.height;
+        memset(to, 0, sizeof *to);
+        to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
+        to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
+        size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, later = (size_t)(f->count - 1 - i) * g->plan.view;
+        int fits = reid__resize_tile(to) && pixels + later <= g->staging - f->used && !reid__is_view(to, image);
+        to->pixels = (int64_t)f->used;
+        to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
+        f->used += fits ? pixels : g->plan.view, f->read += pixels, f->resized += fits;
+    }
 }
 
 /* Copies the pixels of images, or resizes them here. There are no more parts than team members. */
@@ -8993,7 +8918,7 @@ static void reid__picture_part(void *task, int index) {
         const reid_image *image = &f->images[i];
         unsigned char *out = f->slot->host + pictures[i].pixels;
         reid_box roi;
-        reid__image_check(image, f->first + (int)i, &roi, NULL);
+        reid__image_check(image, (int)i, &roi, NULL);
         ptrdiff_t stride = reid__image_stride(image), bytes = reid__layouts[image->format].bytes;
         const unsigned char *in = (const unsigned char *)image->pixels + roi.y * stride + roi.x * bytes;
         int copied = pictures[i].bytes || reid__is_view(&pictures[i], image);
@@ -9002,11 +8927,6 @@ static void reid__picture_part(void *task, int index) {
         for (int y = 0; copied && y < roi.height; y++, in += stride, out += pictures[i].stride)
             memcpy(out, in, (size_t)pictures[i].stride);
     }
-}
-
-static void reid__slot_place(reid__filling *f) {
-    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture)), f->read = 0, f->resized = 0;
-    for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
 static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
@@ -9038,7 +8958,7 @@ static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
    to the slot, the one before it is uploaded, and the stem computes the one before that. */
 static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
     const reid__driver *cu = &g->device.cu;
-    size_t view = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
+    size_t view = g->plan.view;
     unsigned char *pixels = f->slot->host + f->used - (size_t)f->count * view;
     int piece = reid__max(reid__ceil_div(f->count, REID__UPLOAD_PIECES), REID__HEAD_APART / 2), code = 0;
     int apart = f->count >= REID__HEAD_APART;
@@ -9057,20 +8977,19 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
 
 /* Submits the network for n images in l->view, a power of two; without its head unless `head`. */
 static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, int head, reid_error *e) {
-    int bucket = 0, in_graph = n < REID__HEAD_APART && !g->sync;
-    while (1 << bucket < n) bucket++;
+    int in_graph = n < REID__HEAD_APART && !g->sync, bucket = __builtin_ctz((unsigned)n);
     if (head && !in_graph) REID__TRY(reid__gpu_run_head(g, l, 0, n, e));
     if (g->sync) return reid__gpu_run_ops(g, l, reid__head_end(&g->plan), g->plan.plan->op_count, n, e);
     return reid__gpu_check(&g->device, g->device.cu.GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
 }
 
-/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. first:
-   the call has no batch before this one, so that no other is computed during the upload. */
-static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, int first, reid_error *e) {
+/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. During
+   the upload of a call's first batch no other is computed. */
+static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
     reid__slot *s = f->slot;
     const reid__gpu_plan *p = &g->plan;
     reid__driver *cu = &g->device.cu;
-    int n = f->count, direct = first && f->resized == 0 && !p->flip, code = 0;
+    int n = f->count, direct = s->first == 0 && f->resized == 0 && !p->flip, code = 0;
     reid__address embedding = l->buffer[p->plan->embedding];
     size_t full = (size_t)n * sizeof *s->full, floats = (size_t)n * (size_t)p->plan->dim;
     /* Pinned memory has the same address on the GPU, so that nothing is left to be copied afterwards. */
@@ -9102,12 +9021,6 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__ca
     return reid__take_rows(call, g->plan.int8 ? s->full : NULL, s->first, n);
 }
 
-/* A possible cause of a row without direction, for the message. */
-static const char *reid__gpu_hint(const reid__gpu *g) {
-    if (!g->plan.half || g->plan.int8 || g->plan.bf16) return "";
-    return "; activations beyond 65504 overflow in FP16: precision bf16 (from sm_80 on) and fp32 hold them";
-}
-
 /* REID_SYNC=1: later calls repeat the first error's message, because its caller may not have shown it. */
 static void reid__gpu_remember(reid__device *d, const reid_error *e) {
     int none = 0;
@@ -9120,15 +9033,13 @@ static void reid__gpu_remember(reid__device *d, const reid_error *e) {
 /* Waits after an error until nothing of the call is running, because its slots and streams are reused. */
 static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
     if (g->sync && __atomic_load_n(&g->device.lost, __ATOMIC_RELAXED)) return; /* waiting might never end */
-    const int codes[2] = {g->device.cu.StreamSynchronize(l->copies), g->device.cu.StreamSynchronize(l->stream)};
-    for (int i = 0; i < 2; i++)
-        if (reid__is_sticky(codes[i])) __atomic_store_n(&g->device.lost, codes[i], __ATOMIC_RELAXED);
+    reid__gpu_check(&g->device, g->device.cu.StreamSynchronize(l->copies), "", NULL); /* notes what ends the context */
+    reid__gpu_check(&g->device, g->device.cu.StreamSynchronize(l->stream), "", NULL);
     l->slots[0].count = l->slots[1].count = 0;
 }
 
 /* Computes a call's rows, through two slots. If the GPU has no memory to launch a batch, it is halved. */
-static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid__call *call) {
-    reid__gpu_lane *l = &g->lanes[lane_index];
+static reid_result reid__gpu_embed(reid__gpu *g, reid__gpu_lane *l, reid__lane *lane, const reid__call *call) {
     reid_error *e = call->e;
     REID__TRY(reid__gpu_enter(&g->device, e));
     reid_result r = REID_OK;
@@ -9136,11 +9047,11 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
         int count = reid__graph_batch(reid__min(n - at, most));
-        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
+        reid__filling f = {g, s, call->images + at, count, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
         if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
         reid__slot_place(&f);
-        s->first = at, r = reid__slot_submit(g, l, &f, at == 0, e);
+        s->first = at, r = reid__slot_submit(g, l, &f, e);
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* because the slot is refilled */
             g->device.cu.StreamSynchronize(l->stream);
@@ -9159,40 +9070,35 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
 }
 
 /* Resizes one image on the GPU: (height, width, 3) uint8. */
-static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *image,
+static reid_result reid__gpu_preprocess(reid__gpu *g, reid__gpu_lane *l, reid__lane *lane, const reid_image *image,
                                         uint8_t *out, reid_error *e) {
-    reid__gpu_lane *l = &g->lanes[lane_index];
     reid__slot *s = &l->slots[0];
-    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
-    size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
+    reid__filling f = {g, s, image, 1, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     REID__TRY(reid__gpu_enter(&g->device, e));
     reid__slot_place(&f);
     reid_result r = reid__slot_upload(g, l, &f, e);
     if (r == REID_OK) r = reid__gpu_resize(g, l, &f, 0, e);
     if (r == REID_OK) {
-        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* s->host is no longer in use */
+        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, g->plan.view, l->stream); /* s->host is free again */
         if (!code) code = g->device.cu.StreamSynchronize(l->stream);
         r = reid__gpu_check(&g->device, code, "fetching pixels", e);
     }
-    if (r == REID_OK) memcpy(out, s->host, bytes);
+    if (r == REID_OK) memcpy(out, s->host, g->plan.view);
     else reid__gpu_drain(g, l);
     reid__gpu_leave(&g->device);
     return r;
 }
 
 /* Times each operation, the first with the input, and all, if n has a graph. times: (repeats, operations + 1). */
-static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
-                                  reid_error *e) {
+static reid_result reid__gpu_time(reid__gpu *g, reid__gpu_lane *l, int n, int repeats, const uint8_t *noise,
+                                  float *times, reid_error *e) {
     const reid__driver *cu = &g->device.cu;
-    reid__gpu_lane *l = &g->lanes[lane_index];
-    const reid__plan *p = g->plan.plan;
     void *events[REID__MAX_OPS + 2];
-    int made = 0, ops = p->op_count, code = 0, has_graph = reid__graph_batch(n) == n;
+    int made = 0, ops = g->plan.plan->op_count, code = 0, has_graph = reid__graph_batch(n) == n;
     reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
     for (; made < ops + 2 && !code; made += !code) code = cu->EventCreate(&events[made], REID__EVENT_TIMES);
-    size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    if (!code) code = cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream);
+    if (!code) code = cu->MemcpyHtoDAsync(l->view, noise, (size_t)n * g->plan.view, l->stream);
     for (int turn = -1; turn < repeats && !code && r == REID_OK; turn++) { /* the first run is not counted */
         float *us = times + (size_t)reid__max(turn, 0) * (size_t)(ops + 1);
         code = cu->EventRecord(events[0], l->stream);
@@ -9230,7 +9136,6 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define reid__gpu_preprocess(...) REID_ERR_DEVICE
 #define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
 #define reid__gpu_op_info(...) (void)0
-#define reid__gpu_hint(gpu) ""
 #define reid__jit_free(...) (void)0
 #define reid__gpu_close(...) (void)0
 #endif /* REID_NO_CUDA */
@@ -11067,20 +10972,18 @@ static int reid__ends(const char *text, const char *suffix) {
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-/* A layer of a trunk. If a network lacks it, the file is for another, perhaps ResNet-101, whose first blocks fit. */
-static int reid__is_trunk(const char *name) {
-    return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
-           reid__starts(name, "NL_");
-}
-
-/* A tensor that the plan does not use: harmless (classifier, counters, a head that is not wanted) or unexpected. */
-static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
+/* What is unexpected about a tensor that the plan does not use; NULL: nothing is (classifier, counters, a head that is
+   not wanted). A layer of a trunk makes the file another network's, perhaps ResNet-101's, whose first blocks fit. */
+static const char *reid__unexpected(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
-        return REID_TENSOR_IGNORED;
+        return NULL;
     int is_head = reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
                   reid__starts(name, "projection.");
-    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
-    return desc->allow_unused && !reid__is_trunk(name) ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
+    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return NULL;
+    int in_trunk = reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
+                   reid__starts(name, "NL_");
+    if (in_trunk) return "a layer of another network?";
+    return desc->allow_unused ? NULL : "desc.allow_unused accepts it";
 }
 
 static void reid__shape_text(char *out, size_t size, const size_t *shape, int ndim) {
@@ -11109,8 +11012,13 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
     return REID_ERR_TENSOR_DTYPE;
 }
 
-/* The result of reid__match_plan; first: the first error. */
-typedef struct reid__match { int wanted, matched, unexpected; reid_result first; } reid__match;
+/* The result of reid__match_plan, with its first error; and the head that reid__detect has resolved. */
+typedef struct reid__match {
+    int wanted, matched, unexpected;
+    reid_result first;
+    reid_head head;
+    reid__projection projection;
+} reid__match;
 
 static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
                                      const char *note, reid_error *e) {
@@ -11123,7 +11031,7 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
                              reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__needed_tensor wants[REID__MAX_NEEDED];
     char note[256] = "";
-    memset(m, 0, sizeof *m);
+    m->wanted = m->matched = m->unexpected = 0, m->first = REID_OK;
     memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__needed_tensors(&p->ops[i], wants);
@@ -11137,51 +11045,40 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
             if (fn) fn(wants[k].name, code == REID_OK ? REID_TENSOR_USED : status, note, user);
         }
     }
-    for (int i = 0; i < (int)file->count; i++) {
-        if (used[i]) continue;
-        const char *name = file->tensors[i].name;
-        reid_tensor_status status = reid__unused_status(desc, name);
-        if (status == REID_TENSOR_UNEXPECTED) {
-            const char *why = reid__is_trunk(name) ? "a layer of another network?" : "desc.allow_unused accepts it";
-            if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
-            m->unexpected++;
-        }
-        note[0] = 0;
-        if (status == REID_TENSOR_IGNORED && file->tensors[i].ndim == 2 && file->tensors[i].shape[0] != 1000 &&
-            reid__ends(name, ".weight") && !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
+    for (const reid__tensor *t = file->tensors; t < file->tensors + file->count; t++) {
+        if (used[t - file->tensors]) continue;
+        const char *name = t->name, *why = reid__unexpected(desc, name);
+        if (why && !m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
+        m->unexpected += why != NULL, note[0] = 0;
+        if (!why && t->ndim == 2 && t->shape[0] != 1000 && reid__ends(name, ".weight") &&
+            !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
             snprintf(note, sizeof note, "%llu wide: an embedding layer? reid convert --head %.*s takes it",
-                     (unsigned long long)file->tensors[i].shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
-        if (fn) fn(file->tensors[i].file_name, status, note, user);
+                     (unsigned long long)t->shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
+        if (fn) fn(t->file_name, why ? REID_TENSOR_UNEXPECTED : REID_TENSOR_IGNORED, note, user);
     }
 }
 
-/* Reads the width of the file's projection, and the activation that follows it. */
-static reid_result reid__read_projection(const reid__weights *file, reid__projection *projection, reid_error *e) {
-    const reid__tensor *t = reid__weights_find(file, "projection.weight");
-    const char *act = reid__weights_meta(file, "reid.head_activation");
-    if (!t) return REID_OK; /* reported later, as a missing tensor */
-    if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
-    for (int i = REID__RELU; act && i <= REID__TANH; i++)
-        if (strcmp(act, reid__act_names[i]) == 0) projection->act = (reid__act)i;
-    if (act && projection->act == REID__LINEAR_ACT)
-        return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu, silu or tanh",
-                          file->path, act);
-    return REID_OK;
-}
-
-/* Resolves desc.head for one network and file: NONE, FILE or SEEDED. Without a file, AUTO takes no optional head. */
+/* Resolves desc.head for one network and file: NONE, FILE or SEEDED. Without a file, AUTO takes no optional head. A
+   file's projection gives the width and the activation that follows it. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
                                       reid_head *head, reid__projection *projection, reid_error *e) {
     int has_head = arch->multiscale || reid__may_project(arch);
     *head = desc->head;
     projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
-    int in_file = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"));
-    if (desc->head == REID_HEAD_AUTO) *head = in_file ? REID_HEAD_FILE : REID_HEAD_NONE;
+    const reid__tensor *t = file ? reid__weights_find(file, "projection.weight") : NULL;
+    if (desc->head == REID_HEAD_AUTO) *head = arch->multiscale || (has_head && t) ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 can do without"
                                            : "has no head; resnet50 can have one");
-    return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
+    if (*head != REID_HEAD_FILE || !t) return REID_OK; /* a missing tensor is reported later */
+    const char *act = reid__weights_meta(file, "reid.head_activation");
+    if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
+    for (int i = REID__RELU; act && i <= REID__TANH; i++)
+        if (strcmp(act, reid__act_names[i]) == 0) projection->act = (reid__act)i;
+    if (!act || projection->act != REID__LINEAR_ACT) return REID_OK;
+    return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu, silu or tanh",
+                      file->path, act);
 }
 
 /* Gives a ResNet of the table a trunk, and the name that says so. */
@@ -11231,16 +11128,14 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
         return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
         for (int i = 0; i < (name ? 1 : REID__ARCHS); i++) {
-            reid_head head;
-            reid__projection projection;
             if (pass == 1 && i != best) continue;
             if (!name && reid__archs[i].by_name) continue;
             reid__arch arch = name ? named : reid__archs[i];
             if (arch.family == REID__RESNET && !arch.layers && !arch.ibn && !arch.nonlocal)
                 arch = reid__with_trunk(&arch, trunk.layers, trunk.ibn, trunk.nonlocal);
-            reid_result r = reid__resolve_head(desc, &arch, file, &head, &projection, name ? e : NULL);
+            reid_result r = reid__resolve_head(desc, &arch, file, &m->head, &m->projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
-            if (r != REID_OK || !reid__plan_expand(p, &arch, 224, 224, 2, head, &projection)) continue;
+            if (r != REID_OK || !reid__plan_expand(p, &arch, 224, 224, 2, m->head, &m->projection)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
@@ -11481,8 +11376,9 @@ static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, rei
     if (!ctx->gpu) s->prep_apart = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
-static void reid__stop_lanes(reid_ctx *ctx, int forked) {
+static void reid__stop(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
 }
 
 /* Writes the preset in effect (reid__preset_text) to `text` [256], and builds the plan for its input size. */
@@ -11540,13 +11436,12 @@ static reid_result reid__read_ranges(reid__build *b) {
     reid__weights file;
     reid_desc desc = *b->desc;
     desc.weights = desc.ranges, desc.weights_data = NULL;
-    reid_result r = REID_OK;
     REID__TRY(reid__weights_open(&file, &desc, &b->ctx->mem, b->e));
     const char *made_for = reid__weights_meta(&file, "reid.fingerprint");
     snprintf(b->ranges_for, sizeof b->ranges_for, "%s", made_for ? made_for : "");
-    if (!made_for) r = reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; `reid "
-                                          "calibrate --int8` writes it");
-    if (r == REID_OK) r = reid__take_ranges(b, &file);
+    reid_result r = made_for ? reid__take_ranges(b, &file)
+                             : reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; "
+                                                  "`reid calibrate --int8` writes it");
     reid__weights_close(&file, &b->ctx->mem);
     return r;
 }
@@ -11556,21 +11451,17 @@ static reid_result reid__choose_network(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid_desc *desc = b->desc;
     reid__match m;
-    reid_head head;
-    reid__projection projection;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
     REID__TRY(reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e));
     REID__TRY(m.first);
-    const reid__arch *arch = &ctx->plan->arch;
-    reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
             return reid__invalid(b->e, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2", b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
+    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, &ctx->plan->arch, in_file, last_stride, m.head, &m.projection,
                               ctx->info.preprocessing, b->e));
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
@@ -11582,7 +11473,7 @@ static reid_result reid__choose_network(reid__build *b) {
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
     snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
-             head == REID_HEAD_NONE ? "none" : head == REID_HEAD_FILE ? "file" : "seeded");
+             m.head == REID_HEAD_NONE ? "none" : m.head == REID_HEAD_FILE ? "file" : "seeded");
     return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
 }
 
@@ -11654,24 +11545,6 @@ static reid_result reid__alloc_staging(reid__build *b) {
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
     if (REID__HAS_NARROW || (precision != REID_BF16 && precision != REID_INT8)) return REID_OK;
     return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
-}
-
-/* Checks the description's device and precision; chooses instruction set and threads. */
-static reid_result reid__choose_device(reid__build *b) {
-    const reid_desc *desc = b->desc;
-    reid_ctx *ctx = b->ctx;
-    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__invalid(b->e, "desc.device is %d, not a reid_device", (int)desc->device);
-    REID__TRY(reid__check_precision(desc->precision, b->e));
-    reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
-    if (desc->precision == REID_INT8 && !desc->ranges)
-        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
-                          "your crops");
-    if (desc->precision != REID_INT8 && desc->ranges) return reid__invalid(b->e, "desc.ranges is only for REID_INT8");
-    if (desc->fallback && desc->precision != REID_INT8)
-        return reid__invalid(b->e, "desc.fallback is only for REID_INT8");
-    ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
-    return reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
 }
 
 static void reid__chip_name(char *out, size_t size) {
@@ -11851,14 +11724,17 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
 static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
+    /* Whether launches may overlap: from sm_90 on chips can order them; from CUDA 12.3 on graphs keep this order. */
+    int overlap = b->jit.arch >= 90 && g->device.version >= 12030 && cu->TensorMapEncodeIm2col &&
+                  strcmp(reid__env("REID_PDL"), "0") != 0;
     REID__TRY(reid__gpu_enter(&g->device, b->e));
-    reid_result r = reid__gpu_modules(g, &b->jit, b->e);
+    reid_result r = reid__gpu_modules(g, &b->jit, overlap, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     for (int i = 0; i < b->loader_count; i++) /* frees the memory of packing before the lanes need theirs */
         if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
     if (b->gpu_raw) cu->MemFree(b->gpu_raw);
-    g->overlap = reid__may_overlap(&b->jit, &g->device); /* only now: kernels that pack do not wait */
+    g->overlap = overlap; /* only now: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
@@ -11919,8 +11795,7 @@ static reid_result reid__create_on_device(reid__build *b) {
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
     int has_gpu = ctx->gpu && ctx->gpu->device.context;
     reid__jit_free(&b->jit); /* undoes everything, for the CPU to take its place */
-    reid__stop_lanes(ctx, 0);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
+    reid__stop(ctx, 0);
     reid__release(&ctx->mem, before);
     ctx->lanes = NULL, ctx->gpu = NULL;
     if (!gpu_fault) return reid__fail(e, r, "%s", why.text);
@@ -11935,14 +11810,27 @@ static reid_result reid__create_on_device(reid__build *b) {
 }
 #endif
 
+/* Checks the description's device and precision; chooses instruction set and threads; then opens the file. */
 static reid_result reid__create(reid__build *b) {
+    const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
     int has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
     ctx->has_locks = has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
     if (has_mutex && !ctx->has_locks) pthread_mutex_destroy(&ctx->mutex);
     if (!ctx->has_locks) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
-    REID__TRY(reid__choose_device(b));
-    REID__TRY(reid__weights_open(&b->file, b->desc, &b->mem, b->e));
+    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
+        return reid__invalid(b->e, "desc.device is %d, not a reid_device", (int)desc->device);
+    REID__TRY(reid__check_precision(desc->precision, b->e));
+    reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
+    if (desc->precision == REID_INT8 && !desc->ranges)
+        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
+                          "your crops");
+    if (desc->precision != REID_INT8 && desc->ranges) return reid__invalid(b->e, "desc.ranges is only for REID_INT8");
+    if (desc->fallback && desc->precision != REID_INT8)
+        return reid__invalid(b->e, "desc.fallback is only for REID_INT8");
+    ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
+    REID__TRY(reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e));
+    REID__TRY(reid__weights_open(&b->file, desc, &b->mem, b->e));
     b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
     ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
@@ -11978,14 +11866,6 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fal
 
 #define REID__AGAIN 8 /* the largest batch of recomputed images: they are few */
 
-/* The FP32 instruction set that matches INT8's; REID_CPU_ISA may name one that has no FP32. */
-static reid_isa reid__fallback_isa(reid_isa isa) {
-    const reid__kernels *k;
-    if (reid__kernels_choose(isa, REID_INT8, &k, NULL) != REID_OK) return isa; /* refused later, with its name */
-    if (strcmp(k->name, "scalar") == 0) return isa; /* FP32 may have a better one: NEON */
-    return strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
-}
-
 static void reid__log_again(reid_log_level level, reid_result id, const char *message, void *user) {
     if (level == REID_LOG_WARNING)
         reid__log((const reid_desc *)user, level, id, "in FP32, for desc.fallback: %.400s", message);
@@ -11996,11 +11876,15 @@ static void reid__log_again(reid_log_level level, reid_result id, const char *me
 static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
     reid_ctx *fp32_fallback = NULL;
     reid_desc own = *desc, asked = *desc;
+    const reid__kernels *k;
     reid_result r = REID_OK;
     if (desc->fallback && desc->precision == REID_INT8 && desc->ranges) {
         own.precision = REID_FP32, own.ranges = NULL, own.fallback = 0;
         own.lanes = 1, own.log_fn = reid__log_again, own.log_user = &asked;
-        own.cpu_isa = reid__fallback_isa(own.cpu_isa);
+        /* The set that matches INT8's, as REID_CPU_ISA may name one that has no FP32. An unknown one is refused later,
+           with its name. FP32 may have a better one than INT8's scalar code: NEON. */
+        if (reid__kernels_choose(desc->cpu_isa, REID_INT8, &k, NULL) == REID_OK && strcmp(k->name, "scalar") != 0)
+            own.cpu_isa = strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
         own.batch = own.memory_limit ? 1 : own.batch && own.batch < REID__AGAIN ? own.batch : REID__AGAIN;
         r = reid__create_handle(&own, NULL, &fp32_fallback);
     }
@@ -12030,8 +11914,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     REID__ENTER();
     reid_destroy(ctx->fp32_fallback);
     int forked = ctx->pid != getpid();
-    reid__stop_lanes(ctx, forked);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
+    reid__stop(ctx, forked);
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* a copy, because freeing updates it */
     reid__release(&mem, NULL);
@@ -12071,26 +11954,24 @@ static int reid__normalise(float *v, int dim, int raw) {
     return 1;
 }
 
-/* INT8: reports to the caller which images exceeded the ranges, and counts them. */
-static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped, double most, int first, int n) {
-    reid_saturation *sum = &call->ctx->saturation;
+/* Normalises rows, which a GPU has done already. In INT8 it reports to the caller which images exceeded the ranges,
+   counts them, and recomputes them, neighbours together. */
+static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n) {
+    reid_ctx *ctx = call->ctx;
+    const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
+    const size_t dim = (size_t)ctx->plan->dim;
+    const char *hint = "; activations beyond 65504 overflow in FP16: precision bf16 (from sm_80 on) and fp32 hold them";
     int64_t count = 0;
-    for (int i = 0; i < n; i++) {
+    int run;
+    for (int i = 0; clipped && i < n; i++) {
         count += clipped[i] > most;
         if (call->saturated) call->saturated[first + i] = clipped[i] > most;
     }
-    REID__LOCK(&call->ctx->mutex);
-    sum->images += n, sum->saturated += count;
-    if (call->ctx->fp32_fallback) sum->recomputed += count;
-}
-
-/* Normalises rows, which a GPU has done already. Recomputes images beyond INT8's ranges, neighbours together. */
-static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n) {
-    const reid_ctx *ctx = call->ctx;
-    const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
-    const size_t dim = (size_t)ctx->plan->dim;
-    int run;
-    if (clipped) reid__tell_saturated(call, clipped, most, first, n);
+    if (clipped) {
+        REID__LOCK(&ctx->mutex);
+        ctx->saturation.images += n, ctx->saturation.saturated += count;
+        if (ctx->fp32_fallback) ctx->saturation.recomputed += count;
+    }
     for (int i = 0; i < n; i += run) {
         float *row = call->out + (size_t)(first + i) * dim;
         const reid_image *images = call->images + first + i;
@@ -12104,7 +11985,7 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
         } else if (reid__normalise(row, ctx->plan->dim, ctx->gpu || ctx->info.raw)) r = REID_OK;
         if (r != REID_OK)
             return reid__fail(call->e, r, "image %d: %s%s", first + i, reid_result_string(r),
-                              ctx->gpu && r == REID_ERR_EMBEDDING ? reid__gpu_hint(ctx->gpu) : "");
+                              r == REID_ERR_EMBEDDING && strcmp(ctx->info.precision, "fp16") == 0 ? hint : "");
     }
     return REID_OK;
 }
@@ -12146,7 +12027,8 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
     if (r == REID_OK && n > 0) {
         const reid__call call = {ctx, images, n, out, saturated, error};
         reid__lane *lane = reid__lane_take(ctx);
-        r = ctx->gpu ? reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, &call) : reid__cpu_embed(&call, lane);
+        if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, &ctx->gpu->lanes[lane - ctx->lanes], lane, &call);
+        else r = reid__cpu_embed(&call, lane);
         reid__lane_release(ctx, &lane->busy);
     }
     if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
@@ -12181,7 +12063,7 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK && ctx->gpu) {
         reid__lane *lane = reid__lane_take(ctx);
-        r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
+        r = reid__gpu_preprocess(ctx->gpu, &ctx->gpu->lanes[lane - ctx->lanes], lane, image, out, error);
         reid__lane_release(ctx, &lane->busy);
     } else if (r == REID_OK) {
         reid__thread_memory *s = reid__memory_take(ctx);
@@ -12373,7 +12255,8 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
         reid__gpu_leave(&d);
     }
     if (r == REID_OK) r = reid__jit_init(&j, &mem, desc, d.arch, d.version, e);
-    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text && *j.text ? j.text_from : "");
+    const char *from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text && *j.text ? from : "");
     while (r == REID_OK && j.rtc_version && !reid__nvrtc_works(&j)) reid__nvrtc_next(&j);
     if (r == REID_OK && !j.rtc_version)
         r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d.arch, j.tried.length ? ": " : "",
@@ -12395,19 +12278,19 @@ typedef struct reid__packing {
 } reid__packing;
 
 /* Builds the plan that reid_create would make, from names alone, and adds its programs. */
-static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc, int chip) {
+static reid_result reid__packing_add(reid__packing *k, const reid_desc *desc) {
     reid_error *e = desc->error;
-    reid__arch own, *arch = &own;
+    reid__arch arch;
     const char *network = desc->network ? desc->network : "";
     char text[REID__PRESET_TEXT];
-    if (!reid__arch_named(network, arch))
+    if (!reid__arch_named(network, &arch))
         return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
-    REID__TRY(reid__resolve_head(desc, arch, NULL, &head, &projection, e));
-    REID__TRY(reid__gpu_precision(desc, chip, &k->gpu.half, e));
+    REID__TRY(reid__resolve_head(desc, &arch, NULL, &head, &projection, e));
+    REID__TRY(reid__gpu_precision(desc, k->jit.arch, &k->gpu.half, e));
     REID__TRY(reid__check_precision(desc->precision, e));
-    REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
+    REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, &arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
                               &projection, text, e));
     if (desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
@@ -12426,20 +12309,18 @@ static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const re
                              REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
-    reid_result r = reid__check_options(desc);
-    if (r == REID_OK) r = reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e);
-    if (r == REID_OK && k->jit.is_ptx)
-        r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
-    if (r == REID_OK) r = reid__packing_add(k, desc, (int)number);
-    if (r == REID_OK && desc->fallback) r = reid__packing_add(k, &again, (int)number);
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__jit_init(&k->jit, mem, desc, (int)number, INT_MAX, e));
+    if (k->jit.is_ptx) return reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
+    REID__TRY(reid__packing_add(k, desc));
+    if (desc->fallback) REID__TRY(reid__packing_add(k, &again));
 #ifndef REID_NO_SEARCH
-    int bytes = k->jit.arch >= 80;
-    if (r == REID_OK && (!reid__search_program(&k->jit, k->plan.dim, 0) ||
-                         (bytes && !reid__search_program(&k->jit, k->plan.dim, 1))))
-        r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch.name);
+    if (!reid__search_program(&k->jit, k->plan.dim, 0) ||
+        (k->jit.arch >= 80 && !reid__search_program(&k->jit, k->plan.dim, 1)))
+        return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch.name);
 #endif
-    if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
-    for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
+    REID__TRY(reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e));
+    for (int i = 0; i < k->jit.program_count && fn; i++) {
         const reid__program *p = &k->jit.programs[i];
         char options[REID__OPTIONS], log[4096];
         memcpy(options, p->options, p->length);
@@ -12448,8 +12329,7 @@ static reid_result reid__pack_kernels(reid__packing *k, reid__mem *mem, const re
         reid__program_log(&k->jit, p, log, sizeof log);
         fn(options, p->cubin, p->cubin_size, log, user);
     }
-    if (r != REID_OK || !path) return r;
-    int failed = reid__bundle_save(mem, path, k->jit.programs, k->jit.program_count, 1);
+    int failed = path ? reid__bundle_save(mem, path, k->jit.programs, k->jit.program_count, 1) : 0;
     if (!failed) return REID_OK;
     return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file: %s (errno %d)", path,
                       reid__errno_words(failed), failed);
@@ -12535,7 +12415,7 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
         noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     reid__lane *lane = reid__lane_take(ctx);
     if (r == REID_OK && ctx->gpu)
-        r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, error);
+        r = reid__gpu_time(ctx->gpu, &ctx->gpu->lanes[lane - ctx->lanes], n, repeats, noise, times, error);
     else if (r == REID_OK) reid__cpu_time(ctx, lane, noise, n, repeats, times);
     reid__lane_release(ctx, &lane->busy);
     for (size_t i = 0; i <= ops && r == REID_OK; i++) {
@@ -12863,17 +12743,6 @@ static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now)
     if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
-/* Computes a lane's batch and distributes the rows. An image whose embedding has no direction must not make the others
-   fail, so then each is computed alone, which gives the same bits. */
-static void reid__batch_compute(reid_queue *q, reid__queue_lane *lane) {
-    reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
-    for (int i = 0; i < lane->count; i++) {
-        float *row = lane->rows + (size_t)i * q->dim;
-        lane->places[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
-        memcpy(lane->places[i].out, row, q->dim * sizeof *row);
-    }
-}
-
 static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
     *pace = *pace ? *pace + (took - *pace) / 8 : took, lane->since = 0;
@@ -12890,6 +12759,8 @@ static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t no
     }
 }
 
+/* Computes batches and distributes their rows. An image whose embedding has no direction must not make the others fail,
+   so then each is computed alone, which gives the same bits. */
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
@@ -12902,7 +12773,13 @@ static void *reid__queue_lane_main(void *arg) {
         }
         reid__batch_take(q, lane, now);
         pthread_mutex_unlock(&q->mutex);
-        reid__batch_compute(q, lane);
+        reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
+        for (int i = 0; i < lane->count; i++) {
+            float *row = lane->rows + (size_t)i * q->dim;
+            lane->places[i].result =
+                r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
+            memcpy(lane->places[i].out, row, q->dim * sizeof *row);
+        }
         pthread_mutex_lock(&q->mutex);
         reid__batch_finish(q, lane, reid__now());
         reid__notify_done(q);
@@ -12911,17 +12788,6 @@ static void *reid__queue_lane_main(void *arg) {
 }
 
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
-static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
-    if (!q || !r || !r->images || !r->out || r->n < 1)
-        return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
-    if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
-    if (r->priority < -3 || r->priority > 4) return reid__invalid(e, "priority is %d; it must be -3 to 4", r->priority);
-    if (r->n > q->stats.limit) return reid__invalid(e, "%d images; the queue's limit is %d", r->n, q->stats.limit);
-    reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
-    if (code != REID_OK || r->deadline_us >= 0) return code;
-    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
-}
-
 /* Accepts a request, or reports why not. Its rank is its level plus the period of its arrival. A request that arrives a
    period later must be one level more urgent to have the same rank. So a waiting request rises by a level in every
    period without being changed, and after at most 8 periods no new request overtakes it. */
@@ -12956,19 +12822,27 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
 }
 
 REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e) {
+    const reid_request *r = request;
     reid__waiter w;
     if (ticket) *ticket = 0;
     reid__clear_error(e);
-    REID__TRY(reid__check_request(queue, request, e));
-    int waits = !request->done;
+    if (!queue || !r || !r->images || !r->out || r->n < 1)
+        return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
+    if (queue->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
+    if (r->priority < -3 || r->priority > 4) return reid__invalid(e, "priority is %d; it must be -3 to 4", r->priority);
+    int limit = queue->stats.limit, waits = !r->done;
+    if (r->n > limit) return reid__invalid(e, "%d images; the queue's limit is %d", r->n, limit);
+    REID__TRY(reid__check_call(queue->ctx, r->images, r->n, r->out, e));
+    if (r->deadline_us < 0)
+        return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
     w.is_over = 0, w.result = REID_OK;
     if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "no condition variable");
     pthread_mutex_lock(&queue->mutex);
-    reid_result r = reid__request_accept(queue, request, &w, ticket, e);
-    while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
+    reid_result code = reid__request_accept(queue, r, &w, ticket, e);
+    while (waits && code == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
     if (waits) pthread_cond_destroy(&w.over);
-    return w.result == REID_OK ? r : reid__fail(e, w.result, "%s", reid_result_string(w.result));
+    return w.result == REID_OK ? code : reid__fail(e, w.result, "%s", reid_result_string(w.result));
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
