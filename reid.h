@@ -174,8 +174,7 @@
        per row, and scores those that can be among the best in double, to the same bits; for that it has the rows as
        given, too. If bytes leave out too much, with desc.precision REID_FP16 and before Ampere, it reads halves first,
        and takes 6 bytes per component, or 2 if the rows are halves. If only the bytes fit, the CPU scores. The CPU also
-       computes group means and searches for more than 1024 hits. reid_index_grow adds rows while others search.
-       reid_group groups rows without names.
+       computes group means and searches for more than 1024 hits. reid_index_grow adds rows; reid_group finds groups.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -716,8 +715,7 @@ REID_API const char *reid_result_name(reid_result result);
 REID_API int reid_version(void);
 REID_API const char *reid_version_string(void);
 
-/* Embeddings to search. They are not copied: rows and groups must not change until reid_index_destroy, or, if they have
-   moved, until reid_index_grow. */
+/* Embeddings to search. They are not copied: rows and groups must not change until the index is destroyed or grows. */
 typedef struct reid_rows {
     const float *floats;    /* (count, dim), of any norm; scores are cosines if every row has norm 1 ... */
     const uint16_t *halves; /* ... or IEEE half precision instead, in half the memory: see reid_to_halves */
@@ -772,14 +770,13 @@ typedef struct reid_index reid_index;
                    those of reid_create. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
-/* Adds rows to an index, in much less time than making another one: only the new ones are checked, and on a GPU copied
-   there. The index stays on its device, and between two calls of reid_search: other threads may be searching.
+/* Adds rows to an index in much less time than making another: only new ones are checked, and copied to a GPU. The
+   index stays on its device. Other threads may be searching.
 
-   Parameters      rows: all rows, first those of the index, unchanged, then the new ones; of the same dim and format,
-                   with groups if the index has them, which may all be new. The arrays may be others than before, which
-                   are not used any more once this returns.
-   Errors          those of reid_index_create and REID_ERR_FORKED. The index then still has the rows it had. A GPU needs
-                   memory for all rows beside those it has: if it has not, destroy the index and create another. */
+   Parameters      rows: all of them, first those of the index, unchanged, then the new ones; of its dim and format,
+                   with groups, which may all be new, if it has some. Arrays that were replaced are not used any more.
+   Errors          those of reid_index_create and REID_ERR_FORKED. The index then has the rows it had. A GPU needs
+                   memory for all rows beside those it has; without it, destroy the index and create another. */
 REID_API reid_result reid_index_grow(reid_index *index, const reid_rows *rows, reid_error *error);
 
 /* Frees everything but the rows. NULL is allowed. Thread safety: no search on this index may be running. */
@@ -7978,9 +7975,8 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                      with->stride, with->ih, with->iw);
 }
 
-/* Decides whether reid_conv_f16 also computes the squeeze before a projection of small batches (HIDDEN): if K is not cut
-   into parts, weights, an image's sums and factors fit shared memory, and few blocks, a multiprocessor for each of one
-   image, compute all that again. */
+/* Decides whether reid_conv_f16 also computes the squeeze before a projection of small batches (HIDDEN): if K is in one
+   part, all that this needs fits shared memory, and each of the blocks, which compute it all, has a multiprocessor. */
 static void reid__squeezed_init(reid__gpu_plan *g, int index) {
     const reid__op *op = &g->plan->ops[index];
     int pixels = op->oh * op->ow, c = g->plan->buffers[op->in].c;
@@ -7993,8 +7989,8 @@ static void reid__squeezed_init(reid__gpu_plan *g, int index) {
     int floats = c * (2 * op[-1].hidden + tiles + 1 + images) + reid__round_up(op[-1].hidden, 4);
     int blocks = reid__ceil_div(pixels, s.bm) * reid__ceil_div(reid__padded(op->oc), s.bn);
     unsigned bytes = s.shared + 4 * (unsigned)floats;
-    if (s.split > 1 || blocks > reid__usual_processors(90) || bytes > REID__SHARED_ALL) return;
-    if (reid__fetched_slices(g, op, &s, 0)) g->squeezed[index] = bytes;
+    if (s.split == 1 && blocks <= reid__usual_processors(90) && bytes <= REID__SHARED_ALL &&
+        reid__fetched_slices(g, op, &s, 0)) g->squeezed[index] = bytes;
 }
 
 /* Whether reid_project computes an operation, in large batches. Its bits are those of reid_conv_f16. */
@@ -9184,7 +9180,8 @@ struct reid_index {
     pid_t pid;
     pthread_mutex_t mutex;    /* of `line` and `searching` */
     pthread_cond_t turn;      /* a search has ended */
-    int has_mutex, has_turn, searching, has_groups;
+    int has_mutex, has_turn, searching;
+    int has_groups, dim;      /* read while other threads may be adding rows */
     struct reid__search_call *line; /* the calls that wait for their turn, oldest first */
     const reid__kernels *kernels;
     reid__team team;
@@ -9897,34 +9894,27 @@ static int reid__is_old(const reid_index *x, const reid_index *was, size_t place
     return place < x->rows.count && (x->order ? x->order[place] : place) < was->rows.count;
 }
 
-/* Whether old rows are copied on the GPU: they are in the order they were in, and new ones, each run of which takes as
-   long as uploading some hundred rows (20 us), are in few places. */
-static int reid__merge_pays(const reid_index *x, const reid_index *was, double scale) {
-    size_t runs = 0, old = 0;
-    for (size_t place = 0; place < x->rows.count; place++) {
-        int is_old = reid__is_old(x, was, place);
-        if (is_old && x->order && x->order[place] != was->order[old]) return 0;
-        if (is_old) old++;
-        else runs += place == 0 || reid__is_old(x, was, place - 1);
-    }
-    return runs * 128 <= x->rows.count && x->gpu->scale == scale;
-}
-
-/* Takes old rows from the copies before, and uploads the others. */
-static int reid__gpu_index_merge(reid_index *x, const reid_index *was, const reid__address *copies) {
+/* Copies old rows within the GPU's memory, and uploads the others; or all, if halves have another scale, if old rows
+   are not in the order they were in, or if too many runs of new ones are between them: each takes as long as uploading
+   some hundred rows (20 us). */
+static int reid__gpu_index_merge(reid_index *x, const reid_index *was, const reid__gpu_index *had) {
     reid__gpu_index *s = x->gpu;
-    size_t old = 0, end = 0, padded = (size_t)s->arguments.tiles * REID__TILE_ROWS;
-    int code = 0;
-    for (size_t place = 0; place < padded && !code; place = end) {
+    size_t padded = (size_t)s->arguments.tiles * REID__TILE_ROWS, old = 0, runs = 0, place = 0, end;
+    int code = 0, ordered = s->scale == had->scale;
+    for (; place < x->rows.count; place++) {
+        if (!reid__is_old(x, was, place)) runs += place == 0 || reid__is_old(x, was, place - 1);
+        else if (was->order && x->order[place] != was->order[old++]) ordered = 0;
+    }
+    if (!ordered || runs * 128 > place) return reid__gpu_index_send(x, 0, padded);
+    for (place = old = 0; place < padded && !code; place = end) {
         int is_old = reid__is_old(x, was, place);
-        while (end < padded && reid__is_old(x, was, end) == is_old) end++;
-        size_t n = end - place;
+        for (end = place; end < padded && reid__is_old(x, was, end) == is_old;) end++;
         if (!is_old) code = reid__gpu_index_send(x, place, end);
         for (int c = 0; c < REID__COPIES && is_old && !code; c++)
             if (s->size[c])
-                code = s->device.cu.MemcpyDtoDAsync(s->copy[c] + place * s->size[c], copies[c] + old * s->size[c],
-                                                    n * s->size[c], s->stream);
-        if (is_old) old += n;
+                code = s->device.cu.MemcpyDtoDAsync(s->copy[c] + place * s->size[c], had->copy[c] + old * s->size[c],
+                                                    (end - place) * s->size[c], s->stream);
+        if (is_old) old += end - place;
     }
     return code;
 }
@@ -9936,12 +9926,7 @@ static reid_result reid__gpu_index_grow(reid_index *x, const reid_index *was, re
     REID__TRY(reid__gpu_enter(&s->device, e));
     reid__gpu_index_sizes(x, s);
     reid_result r = reid__gpu_index_alloc(x, kept, e);
-    if (r == REID_OK) {
-        size_t all = (size_t)s->arguments.tiles * REID__TILE_ROWS;
-        int code = reid__merge_pays(x, was, had.scale) ? reid__gpu_index_merge(x, was, had.copy)
-                                                       : reid__gpu_index_send(x, 0, all);
-        r = reid__gpu_index_end(x, code, e);
-    }
+    if (r == REID_OK) r = reid__gpu_index_end(x, reid__gpu_index_merge(x, was, &had), e);
     reid__address unused = r == REID_OK ? had.memory : s->memory;
     if (unused) s->device.cu.MemFree(unused);
     reid__gpu_leave(&s->device);
@@ -10185,34 +10170,21 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     return REID_OK;
 }
 
-/* The rows, and what belongs to them. Other threads may be reading dim, which never changes. */
 static void reid__set_rows(reid_index *to, const reid_index *from) {
-    to->rows.floats = from->rows.floats, to->rows.halves = from->rows.halves;
-    to->rows.groups = from->rows.groups, to->rows.count = from->rows.count;
-    to->order = from->order, to->starts = from->starts, to->groups = from->groups;
-    to->largest = from->largest, to->longest = from->longest;
-}
-
-static reid_result reid__check_more(const reid_index *x, const reid_rows *more, reid_error *e) {
-    static const char *const kinds[] = {"floats", "halves"}, *const with[] = {"without", "with"};
-    const reid_rows *had = &x->rows;
-    if (more->dim == had->dim && more->count >= had->count && (more->groups != NULL) == x->has_groups &&
-        (!had->count || !more->halves == !had->halves))
-        return reid__check_rows(NULL, more, e);
-    return reid__invalid(e, "%llu rows of %d %s %s groups cannot be those of an index of %llu rows of %d %s %s groups",
-                         (unsigned long long)more->count, more->dim, kinds[more->halves != NULL],
-                         with[more->groups != NULL], (unsigned long long)had->count, had->dim,
-                         kinds[had->halves != NULL], with[x->has_groups]);
+    to->rows = from->rows, to->order = from->order, to->starts = from->starts;
+    to->groups = from->groups, to->largest = from->largest, to->longest = from->longest;
 }
 
 /* Adds the rows behind those that the index has, or leaves it as it was. */
 static reid_result reid__add_rows(reid_index *x, const reid_rows *rows, reid_error *e) {
-    reid_index was, next;
-    REID__TRY(reid__check_more(x, rows, e));
-    memset(&next, 0, sizeof next);
-    next.rows = *rows, next.longest = x->longest;
+    reid_index was;
     reid__set_rows(&was, x);
-    reid__set_rows(x, &next);
+    if (rows->dim != x->dim || rows->count < was.rows.count || (rows->groups != NULL) != x->has_groups ||
+        (was.rows.count && !rows->halves != !was.rows.halves))
+        return reid__invalid(e, "an index of %zu rows of %d cannot become one of %zu rows of %d: dim, floats or halves,"
+                             " and groups or none stay as they are", was.rows.count, x->dim, rows->count, rows->dim);
+    REID__TRY(reid__check_rows(NULL, rows, e));
+    x->rows = *rows, x->order = x->starts = NULL, x->groups = x->largest = 0;
     reid_result r = reid__measure(x, was.rows.count, e);
     if (r == REID_OK && x->has_groups) r = reid__index_groups(x, e);
     if (r == REID_OK) r = reid__check_limit(x, 0, e);
@@ -10254,9 +10226,9 @@ static reid_result reid__check_search(const reid_index *x, const reid__search_ca
     if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
         return reid__invalid(e, "the threshold is not a number");
     for (int q = 0; q < call->n; q++) {
-        const float *query = call->queries + (ptrdiff_t)q * x->rows.dim;
+        const float *query = call->queries + (ptrdiff_t)q * x->dim;
         float square;
-        x->kernels->dots(query, x->rows.dim, query, 1, &square);
+        x->kernels->dots(query, x->dim, query, 1, &square);
         if (!(square <= (float)(REID__LONGEST * REID__LONGEST)))
             return reid__fail(e, REID_ERR_EMBEDDING, "query %d is not finite, or longer than 1e18", q);
     }
@@ -10268,8 +10240,7 @@ static reid_result reid__check_search(const reid_index *x, const reid__search_ca
    theirs: the rows, from whose memory a search of few queries takes most of its time, are read once for all. */
 static int reid__search_alike(const reid__search_call *a, const reid__search_call *b) {
     const reid_search_desc *x = a->d, *y = b->d;
-    if (a->rows || b->rows) return 0;
-    if (a->each || b->each || x->exclude || y->exclude) return 0;
+    if (a->rows || b->rows || a->each || b->each || x->exclude || y->exclude) return 0;
     if (x->scoring != y->scoring || (x->scoring == REID_GROUP_TOP && x->top != y->top)) return 0;
     double least = x->use_threshold ? x->threshold : -INFINITY, other = y->use_threshold ? y->threshold : -INFINITY;
     return x->k == y->k && memcmp(&least, &other, sizeof least) == 0;
@@ -10406,7 +10377,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     REID__ENTER();
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (!x) return reid__no_memory(desc->error, "an index", sizeof *x);
-    x->mem = mem, x->rows = *rows, x->has_groups = rows->groups != NULL;
+    x->mem = mem, x->rows = *rows, x->dim = rows->dim, x->has_groups = rows->groups != NULL;
     x->pid = getpid(), x->memory_limit = desc->memory_limit;
     reid_result r = reid__index_open(x, desc);
     if (r == REID_OK) *out = x;
@@ -10839,28 +10810,21 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     return REID_OK;
 }
 
-static int reid__compare_keys(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Joins equal rows, which a search may not tell apart; not those with a must_link: their groups have others, too. */
-static reid_result reid__join_equals(reid__grouping *g) {
-    size_t bytes = (size_t)g->count * sizeof(uint64_t);
-    uint64_t *keys = (uint64_t *)reid__alloc(&g->mem, bytes);
-    if (!keys) return reid__no_memory(g->desc.error, "keys of rows", bytes);
+static void reid__join_equals(reid__grouping *g) {
+    reid_merge *keys = (reid_merge *)(void *)g->links; /* [count]: rows by their hashes */
     for (uint32_t i = 0; i < g->count; i++) {
         uint32_t hash = 0;
         const float *unit = reid__group_mean(g, i);
         for (int k = 0; k < g->dim; k++) hash = (hash ^ reid__bits(unit[k])) * 0x9e3779b1u + (hash >> 15);
-        keys[i] = (uint64_t)hash << 32 | i;
+        keys[i].a = i, keys[i].b = 0, keys[i].score = -(double)hash;
     }
-    reid__sort(keys, g->count, sizeof *keys, reid__compare_keys);
+    reid__sort(keys, g->count, sizeof *keys, reid__by_merge);
     for (size_t i = 1, from = 0; i < g->count; i++) {
-        const reid__grouped *row = &g->rows[(uint32_t)keys[i]];
-        if (keys[i] >> 32 != keys[from] >> 32) from = i;
-        for (size_t k = from; k < i && row->size == 1 && row->home == (uint32_t)keys[i]; k++) {
-            uint32_t other = (uint32_t)keys[k], home = g->rows[other].home;
+        const reid__grouped *row = &g->rows[keys[i].a];
+        if (keys[i].score != keys[from].score) from = i;
+        for (size_t k = from; k < i && row->size == 1 && row->home == keys[i].a; k++) {
+            uint32_t other = keys[k].a, home = g->rows[other].home;
             if (g->rows[home].changed <= g->musts && g->rows[home].size > 1) continue;
             double score = reid__group_score(g, row->home, home);
             if (score < g->d->threshold) break;
@@ -10869,8 +10833,6 @@ static reid_result reid__join_equals(reid__grouping *g) {
                 reid__join(g, home, row->home, score, 0);
         }
     }
-    reid__free(&g->mem, keys);
-    return REID_OK;
 }
 
 static reid_result reid__group_memory(reid__grouping *g) {
@@ -10932,7 +10894,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     if (r == REID_OK) r = reid__group_memory(&g);
     if (r == REID_OK) r = reid__unit_rows(&g, rows);
     if (r == REID_OK) r = reid__take_links(&g, &links);
-    if (r == REID_OK) r = reid__join_equals(&g);
+    if (r == REID_OK) reid__join_equals(&g);
     if (r == REID_OK) r = reid__group_rounds(&g);
     for (uint32_t i = 0, n = 0; i < g.count; i++)
         out[i] = r != REID_OK ? 0 : g.rows[i].home == i ? n++ : out[g.rows[i].home];

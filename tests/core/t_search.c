@@ -505,9 +505,9 @@ static void test_refused_growth(void **unused) {
         {s.b.rows, NULL, UINT32_MAX, 8, s.b.groups},
     };
     static const char *const parts[] = {
-        "39 rows of 8 floats with groups cannot be those of an index of 40 rows of 8 floats with groups",
-        "50 rows of 9 floats with groups cannot", "50 rows of 8 floats without groups cannot",
-        "50 rows of 8 halves with groups cannot", "either rows.floats or rows.halves", "the limit is 4294967294 rows",
+        "an index of 40 rows of 8 cannot become one of 39 rows of 8: dim, floats or halves, and groups or none stay",
+        "one of 50 rows of 9: dim", "and groups or none stay as they are", "floats or halves",
+        "either rows.floats or rows.halves", "the limit is 4294967294 rows",
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(reid_index_grow(index, &cases[i], &s.error), REID_ERR_INVALID_ARG);

@@ -78,11 +78,11 @@ broken 'the rows are uploaded in their own order' test_groups \
 broken 'the mean of a group, though rows are left out' test_groups \
     's/a.top = reid__scored_again(h) ? 1 : h->top;/a.top = h->top;/'
 broken 'hits that are left out are not replaced' test_many 's/__atomic_add_fetch(&h->unsettled, .*/;/'
-broken_growth 'old rows from the beginning of each run' 's/if (is_old) old += n;/;/'
-broken_growth 'halves of another scale' 's/ && x->gpu->scale == scale;/;/'
-broken_growth 'old rows in another order' 's/x->order\[place\] != was->order\[old\]) return 0;/0) return 0;/'
+broken_growth 'old rows from the beginning of each run' 's/if (is_old) old += end - place;/;/'
+broken_growth 'halves of another scale' 's/ordered = s->scale == had->scale;/ordered = 1;/'
+broken_growth 'old rows in another order' 's/was->order\[old++\]) ordered = 0;/was->order[old++]) ordered = 1;/'
 broken_growth 'the longest row is an old one' 's/if (longest > x->longest) /if (x->longest < 1e-9) /'
-broken_growth 'each run is one row' 's/return runs \* 128 <= /return runs <= /'
+broken_growth 'each run is one row' 's/runs \* 128 > place/runs > place/'
 broken_kernel 'the error of a query of bytes is forgotten' test_rests \
     's/ + g.reach \* sqrt(rest)//' SEARCH_PRECISION=int8
 broken_kernel 'a cut without its error' test_rests 's/cut \* step - slack);/cut * step);/' SEARCH_PRECISION=int8

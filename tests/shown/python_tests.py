@@ -659,8 +659,8 @@ class Search(Case):
         with Index(rows) as index:
             self.refuses(ValueError, r"\(3,\).*\(n, 8\)", index.search, [1, 2, 3])
             self.refuses(ValueError, "k is 0", index.search, rows, 0)
-            self.code("REID_ERR_INVALID_ARG", "4 rows of 8 floats", index.grow, rows[:4])
-            self.code("REID_ERR_INVALID_ARG", "5 rows of 8 halves", index.grow, rows.astype(np.float16))
+            self.code("REID_ERR_INVALID_ARG", "one of 4 rows of 8", index.grow, rows[:4])
+            self.code("REID_ERR_INVALID_ARG", "floats or halves", index.grow, rows.astype(np.float16))
             self.code("REID_ERR_EMBEDDING", "row 5", index.grow, np.float32([*rows, [np.nan] * 8]))
             self.refuses(ValueError, "5 whole numbers", index.grow, rows, [1, 2])
             self.refuses(ValueError, "scoring is 'best'", index.search, rows, scoring="best")
