@@ -19,6 +19,7 @@ export TMPDIR="$out/tmp" # wine leaves a folder there when its server is ended
 # Without a debugger, which would turn a crash into exit code 0.
 export WINEPREFIX="$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe,winedbg.exe,mscoree,mshtml=d'
 trap 'wineserver -k' EXIT # of this folder alone
+wineserver -p             # it takes seconds to start, and a program must not find one that is about to end
 
 build() { # build PROGRAM OPTION...
     program=$1

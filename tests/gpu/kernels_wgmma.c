@@ -528,6 +528,7 @@ static uint16_t *projected(int index, const reid__step *s, int images, int large
 /* The same bits as reid_conv_f16, on so few multiprocessors that blocks have several tiles, and on many. */
 static void test_projection(int index, int images) {
     const reid__op *op = &plan.ops[index];
+    gpu.plan.squeezed[index] = 0; /* it is given its factors */
     reid__step large = projection_step(index, 1), small = projection_step(index, 0);
     size_t oc = (size_t)plan.buffers[op->out].c, ic = (size_t)plan.buffers[op->in].c;
     size_t pixels = (size_t)(op->oh * op->ow), n = (size_t)images, row = (size_t)reid__gpu_row(&gpu.plan, index);
