@@ -1155,6 +1155,7 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
 #ifndef HIDDEN
 #define HIDDEN 0
 #endif
+static_assert(!HIDDEN || (FETCHED && SPLIT == 1 && KH * KW == 1), "a block computes the factors of all of its inputs");
 #define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * ROW_BYTES)

@@ -69,6 +69,8 @@ broken head_of_first 's/part.view += (size_t)at/part.view += (size_t)0/' picture
 broken one_head 's/part.buffer\[last->out\] += (size_t)at/part.buffer[last->out] += (size_t)0/' pictures 5
 broken no_head 's/!direct || n < REID__HEAD_APART, e/0, e/' pictures 0
 broken one_piece 's/MemcpyHtoDAsync(l->view + from, pixels/MemcpyHtoDAsync(l->view, pixels/' pictures 5
+broken rows_together 's/int together = stride == pictures\[i\].stride ? roi.height : 1;/int together = roi.height;/' \
+    pictures 4
 broken views_of_bgr 's/int rgb = image->format == REID_RGB8/int rgb = image->format <= REID_BGR8/' pictures 5
 broken small_buffer 's/if (bytes > \*size) \*size = bytes;/if (bytes > *size) *size = bytes - 32;/
     s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0

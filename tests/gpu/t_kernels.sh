@@ -282,7 +282,7 @@ if [ -n "${KERNEL_PARTS-}" ]; then # t_nvrtc compiles the others for what they a
 fi
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
-       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DTILES=4 -DIMAGES=1
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DTILES=4 -DIMAGES=1
        -DCOLS=7 -DTILE_H=7 -DSLIDE=14 -DDIM=512
        -DROW_SUMS=0 -DPER=1"
 real() { # real ARCH KERNEL OPTIONS...
@@ -302,7 +302,8 @@ if [ -n "$nvcc" ]; then
         "$out/matrix" contract > "$out/reid_contract.h" || bad "the structures of the kernels cannot be printed"
     for arch in 75 80 120; do
         compile $arch CONV_F32 -DBM=128 -DBN=128 -DBK=16 -DSTAGES=2 -DEACH_M=8 -DEACH_N=16 -DSCALE=0
-        for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
+        for kernel in DEPTHWISE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
+        compile $arch SQUEEZE -DHIDDEN=8
         compile $arch CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
         [ $arch = 75 ] || compile $arch CONV_F16 -DVALUE_BF16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 \
             -DWARPS_N=2 -DSCALE=0
