@@ -22,7 +22,7 @@
        >>cpu >>winograd >>depthwise >>kernels   operations to loops, once per instruction set    / mathematics
        >>cuda_load >>cuda_jit                   the GPU's driver, found at run time; NVRTC, the cache on disk, packs
        >>cuda_plan >>cuda_run                   operations to launches, and how long they should take; to graphs
-       >>search >>group                         the rows nearest to a query, exactly; rows to individuals without names
+       >>search >>index >>group                 the rows nearest to a query, exactly; rows to individuals without names
        >>create >>public >>queue >>left_out     reid_create; reid_embed and the queries; many callers' requests
 
    QUICK START     (examples/hello.c is this, with error messages)
@@ -7982,8 +7982,8 @@ static void reid__squeezed_init(reid__gpu_plan *g, int index) {
     int pixels = op->oh * op->ow, c = g->plan->buffers[op->in].c;
     reid__program p;
     reid__step s;
-    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
     if (!g->wgmma || op->kind != REID__CONV || op->scale == REID__NONE) return;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
     reid__mma_step(g, index, 90, 0, &p, &s);
     int images = (s.bm + pixels - 2) / pixels + 1, tiles = reid__sum_tiles_of(op - 2).count; /* images of a block */
     int floats = c * (2 * op[-1].hidden + tiles + 1 + images) + reid__round_up(op[-1].hidden, 4);
@@ -10094,7 +10094,9 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
 #define reid__search_gpu(h, e) REID_OK
 #endif
 
-/* --- the rows of an index ----------------------------------------------------------------------------------------- */
+/* --------------------------------------------------------------------------------------------------------------------
+   >>index
+   The rows that an index has, to which others can be added, and the calls that search them. */
 /* What checking the rows from `first` on finds: the square of the longest; the first that is not finite. */
 typedef struct reid__lengths { reid_index *x; float longest; size_t first, bad; } reid__lengths;
 

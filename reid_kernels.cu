@@ -488,6 +488,12 @@ DEVICE unsigned scale_pair(unsigned pair, float low, float high) {
 #define ACT ACT_NONE
 #endif
 
+/* The sum over a warp's lanes, in all of them, by a fixed tree. */
+template <class value> DEVICE value sum_of_warp(value mine) {
+    for (int offset = 16; offset > 0; offset /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, offset);
+    return mine;
+}
+
 DEVICE float full_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 /* For halves, with 11 or 8 bits, two instructions of the special-function unit suffice, which err in the 22nd bit. */
@@ -1270,8 +1276,7 @@ struct squeeze {
                 float sum = 0.0f;
 #pragma unroll
                 for (int c = t % 32; c < CHANNELS; c += 32) sum = fmaf(means()[c], w1()[h * IC + c], sum);
-                for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-                sum += g.b1[h];
+                sum = sum_of_warp(sum) + g.b1[h];
                 if (t % 32 == 0) units()[h] = sum * full_sigmoid(sum); /* factors are FP32 */
             }
             __syncthreads();
@@ -3333,8 +3338,7 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
         }
 #pragma unroll
         for (int k = 0; k < IMAGES; k++) {
-            for (int offset = 16; offset > 0; offset /= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], offset);
-            float unit = sum[k] + a.b1[h];
+            float unit = sum_of_warp(sum[k]) + a.b1[h];
             if (lane == k) send(hidden + h * IMAGES + k, unit * full_sigmoid(unit));
         }
     }
@@ -3570,7 +3574,7 @@ reid_linear(const GRID_CONSTANT linear_arguments g) {
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        for (int offset = 16; offset > 0; offset /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], offset);
+        sum[i] = sum_of_warp(sum[i]);
 #if SPLIT > 1
         float *parts = (float *)shared; /* [4][8] */
         if (lane == 0) parts[i * 8 + warp] = sum[i];
@@ -3979,7 +3983,7 @@ struct best_of_query {
         __syncthreads();
         if (threadIdx.x == 0) state->total = 0;
         __syncthreads();
-        for (int offset = 16; offset > 0; offset /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, offset);
+        mine = sum_of_warp(mine);
         if (threadIdx.x % 32 == 0) atomicAdd(&state->total, mine);
         __syncthreads();
         return state->total;

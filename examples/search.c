@@ -1,5 +1,5 @@
 /* Demonstrates how to search a gallery of embeddings, exactly and in memory: for the best templates, for the best
-   identities, with some rows excluded, and for one that is enrolled while the gallery is searched.
+   identities, with some rows excluded, and for an identity that is enrolled later.
 
      cc -O2 search.c -o search -lm
      ./search

@@ -36,6 +36,12 @@ done
 for part in scout copies growth memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
 for code in 0 2 719; do ! my_turn || run "$out/pays/cuda_search" calls $code; done
 
+gcc -std=c99 -D_GNU_SOURCE -O1 tools/gpu/search.c -o "$out/search" -lm -lpthread -ldl || bad 'search does not compile'
+for device in cpu reid_kernels.cu; do # an index that has grown finds what one made of all rows finds
+    run "$out/search" grow $device 3000 32
+    [ "$(grep -c '"rows": 3000, "dim": 32, .*"grown_ms": [0-9]' "$out/log")" = 2 ] && good || bad "grow $device"
+done
+
 # --- planted bugs ---
 must_fail() { # must_fail WHAT TEST PROGRAM [NAME=VALUE]...: this test of t_search must fail
     what=$1 test=$2 program=$3

@@ -3,6 +3,7 @@
      cc -O2 -std=c99 -D_GNU_SOURCE search.c -o search -lm -lpthread -ldl
      ./search check KERNELS                              small galleries, many groupings; status 1 if one differs
      ./search bench KERNELS ROWS DIM GBS GFLOPS N...     JSON, one cell per line, for each number N of queries
+     ./search grow KERNELS|cpu ROWS DIM                  JSON: milliseconds to make an index, and to add a row to it
 
    KERNELS is reid_kernels.cu. The gallery is FP16, random unit rows, ten per identity; the 10 best are requested. The
    GPU reads bytes first, then, in cells of their own, halves.
@@ -114,14 +115,18 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static double now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
 static double milliseconds(reid_index *index, const gallery *g, int n, reid_hit *hits) {
     double times[ROUNDS + 1];
     for (int i = 0; i <= ROUNDS; i++) {
-        struct timespec from, to;
-        clock_gettime(CLOCK_MONOTONIC, &from);
+        double start = now_ms();
         find(index, g, n, REID_ROWS, hits);
-        clock_gettime(CLOCK_MONOTONIC, &to);
-        times[i] = 1e3 * (double)(to.tv_sec - from.tv_sec) + 1e-6 * (double)(to.tv_nsec - from.tv_nsec);
+        times[i] = now_ms() - start;
     }
     qsort(times + 1, ROUNDS, sizeof *times, by_value);
     return times[1 + ROUNDS / 2];
@@ -172,9 +177,50 @@ static int bench(int argc, char **argv) {
     return wrong;
 }
 
+/* The median of ROUNDS, without groups and with groups whose rows are scattered. Returns whether the index that has
+   grown finds other rows than one made of all. */
+static int grow(const char *kernels, size_t rows, int dim) {
+    const reid_device device = strcmp(kernels, "cpu") == 0 ? REID_DEVICE_CPU : REID_DEVICE_CUDA;
+    gallery g = make_gallery(rows + 1, dim, 1);
+    int wrong = 0;
+    if (device == REID_DEVICE_CPU) kernels = NULL;
+    for (size_t i = 0; i <= rows; i++) g.groups[i] = (uint32_t)(i * 7 % (rows / 10 + 1));
+    for (int grouped = 0; grouped < 2; grouped++) {
+        double made[ROUNDS], grown[ROUNDS];
+        reid_hit hits[2][TOP];
+        gallery few = g;
+        g.rows.groups = grouped ? g.groups : NULL, few.rows.groups = g.rows.groups, few.rows.count = rows;
+        for (int i = 0; i < ROUNDS; i++) {
+            reid_error error;
+            double start = now_ms();
+            reid_index *index = open_on(&few, device, REID_PRECISION_DEFAULT, kernels);
+            made[i] = now_ms() - start, start = now_ms();
+            if (reid_index_grow(index, &g.rows, &error) != REID_OK) {
+                fprintf(stderr, "search: %s\n", error.text);
+                exit(1);
+            }
+            grown[i] = now_ms() - start;
+            find(index, &g, 1, grouped ? REID_GROUP_MAX : REID_ROWS, hits[0]);
+            reid_index_destroy(index);
+        }
+        reid_index *all = open_on(&g, device, REID_PRECISION_DEFAULT, kernels);
+        find(all, &g, 1, grouped ? REID_GROUP_MAX : REID_ROWS, hits[1]);
+        reid_index_destroy(all);
+        wrong |= memcmp(hits[0], hits[1], sizeof *hits) != 0;
+        qsort(made, ROUNDS, sizeof *made, by_value), qsort(grown, ROUNDS, sizeof *grown, by_value);
+        printf("{\"rows\": %zu, \"dim\": %d, \"groups\": %s, \"made_ms\": %.3f, \"grown_ms\": %.3f}\n", rows,
+               dim, grouped ? "true" : "false", made[ROUNDS / 2], grown[ROUNDS / 2]);
+    }
+    free_gallery(&g);
+    return wrong;
+}
+
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "check") == 0) return check(argv[2]);
     if (argc >= 8 && strcmp(argv[1], "bench") == 0) return bench(argc, argv);
-    fprintf(stderr, "usage: search check KERNELS | search bench KERNELS ROWS DIM GBS GFLOPS N...\n");
+    if (argc == 5 && strcmp(argv[1], "grow") == 0)
+        return grow(argv[2], (size_t)strtoull(argv[3], NULL, 10), atoi(argv[4]));
+    fprintf(stderr, "usage: search check KERNELS | search bench KERNELS ROWS DIM GBS GFLOPS N... | "
+                    "search grow KERNELS|cpu ROWS DIM\n");
     return 2;
 }

@@ -182,8 +182,8 @@ FILE *windows_tmpfile(void) {
 
 static DWORD at_once(size_t size) { return size < 1u << 30 ? (DWORD)size : 1u << 30; }
 
-/* Writing to a pipe whose reader has gone is EPIPE; the C library reports an invalid argument. So it does where the
- * reader went in the middle of a write: then fewer bytes were written, and there is no error of Windows. */
+/* Writing to a pipe whose reader has gone is EPIPE; the C library reports an invalid argument. If the reader closes the
+   pipe during a write, Windows reports no error, only that fewer bytes were written. */
 static void name_broken_pipe(FILE *f) {
     const unsigned long last = _doserrno;
     if (last == ERROR_NO_DATA || last == ERROR_BROKEN_PIPE || last == ERROR_PIPE_NOT_CONNECTED ||
