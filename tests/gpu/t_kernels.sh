@@ -260,7 +260,7 @@ plant rest "hidden units written before a block is there" \
     '/^reid_squeeze/,/^}/ s/^    if (SPLIT > 1) block_meeting(); \/\* all.*$//'
 plant rest "hidden units that are sent and not released" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    block_meeting();/'
-plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
+plant rest "a part of the sum left out" '/sum_of_warp(value mine)/,/^}/ s/offset > 0;/offset > 1;/'
 plant rest "tanh without its last term" 's/for (int odd = 29; odd > 0;/for (int odd = 29; odd > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "a variance of values instead of differences" \
