@@ -60,10 +60,10 @@
        avx2 in INT8. REID_WARN_SCALAR: the CPU has none of the faster ones. The first AMX handle asks Linux for AMX.
        REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path override them.
        REID_WGMMA=0       on Hopper: convolutions use the instructions of older chips, for comparison
-       REID_CLUSTERS=0    on Hopper: blocks do not share the weights that they load
+       REID_CLUSTERS=0    on Hopper: blocks do not share a squeeze nor, in INT8 without --latency, a tile's K
        REID_PDL=0         on Hopper and later: no kernel starts before the previous one has finished (same bits)
        REID_SYNC=1        on a GPU: waits 20 seconds at most for each kernel, and names the one that failed (slow)
-       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the cost model's choice, uncorrected
+       REID_TILE=1...12   on Hopper: this tile wherever it fits; 0: the cost model's choice, uncorrected
 
    CUDA
        REID_DEVICE_AUTO uses a GPU if it can, else logs why not; REID_DEVICE_CUDA uses it or fails, listing all that was
@@ -6760,7 +6760,7 @@ static void reid__cache_load(reid__jit *j, reid__program *p) {
 
 /* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
        reid tiles 1
-       sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 pair,64x128 41250
+       sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 2*64x128 41250
    The last number is nanoseconds. Valid: it begins with that line; others are complete, with eight words. */
 static int reid__tiles_valid(const char *text, size_t size) {
     static const char first[] = "reid tiles 1\n";
@@ -6835,14 +6835,13 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, in_map) S(tensor_map, weights_map)                                                                   \
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
-    S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
-    S(tensor_map, more_weights_map) /* MORE_C with BYTES */                                                            \
-    S(tensor_map, then_map) S(tensor_map, then_out_map) /* THEN: the third one's weights, and its outputs */           \
+    S(tensor_map, more_map) S(tensor_map, more_weights_map) /* MORE_C: the other input; with BYTES, its weights */     \
+    S(tensor_map, then_map)     /* THEN: the third one's weights */                                                    \
     P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
     P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
     P(const float, scales) P(const float, next_scales) /* BYTES: as in conv_arguments; with NEXT */                    \
     P(const float, then_bias) P(const float, then_scales) P(const float, more_scales)                                  \
-    P(void, out)                /* ROW_SUMS: sums, SPLIT: outputs */                                                   \
+    P(void, out) P(void, then_out) /* outputs; with ROW_SUMS, sums. THEN */                                            \
     P(unsigned, full) V(int, pixels)
 #define REID__STEM_POOL_ARGUMENTS(P, V, S)                                                                             \
     P(const unsigned char, view) P(const float, lut) P(const value_t, weights) P(const float, bias) P(void, out)       \
@@ -6906,7 +6905,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 152, REID__GPU_PICTURE)                                             \
     X(resize_arguments, 40, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 136, REID__CONV_ARGUMENTS)                           \
-    X(wgmma_arguments, 1280, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                 \
+    X(wgmma_arguments, 1024, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                 \
     X(depthwise_arguments, 64, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
     X(stem_pool_arguments, 72, REID__STEM_POOL_ARGUMENTS)                                                              \
     X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
@@ -7316,7 +7315,8 @@ typedef struct reid__step {
     int program, bm, bn;       /* a convolution's tile, pixels by channels; bn also, if depthwise: SPREAD or 0,
                                   if squeeze: IMAGES */
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
-    int pair, split;           /* clusters. pair: two tiles share weights; split: blocks share one's K, or a squeeze */
+    int unit;                  /* blocks come in multiples of it: a cluster, or tiles side by side if weights stay */
+    int split;                 /* blocks of a cluster that share the K of a tile, or a squeeze */
     int split_in_memory;       /* 1: not a cluster: the parts of K go to memory, and `join` adds them */
     unsigned threads, shared;
     void *handle, *join;
@@ -7698,19 +7698,18 @@ typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
     int depth, row;                     /* of a slice: values, and bytes */
     int chunks, passes, next, then;     /* next: slices of a pass; then: channels of the operation fused behind */
-    int stages, slots, resident, pair, split, light;
+    int stages, slots, resident, split, light;
     unsigned shared;
     double cost;                        /* set by reid__best_tile */
 } reid__wgmma_tile;
 
 /* The available tiles; REID_TILE numbers them from 1. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
-   work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: parts into which a cluster
-   cuts K. wide, in INT8: 256 channels if a layer has as many, with sums of one block, because of the registers. */
-typedef struct reid__wgmma_shape { int blocks, groups, pair, split, wide; } reid__wgmma_shape;
+   work on one tile; 1: they take turns. split: parts into which a cluster cuts K. wide, in INT8: 256 channels if a
+   layer has as many, with sums of one block, because of the registers. */
+typedef struct reid__wgmma_shape { int blocks, groups, split, wide; } reid__wgmma_shape;
 static const reid__wgmma_shape reid__wgmma_shapes[] = {
-    {1, 1, 0, 1, 0}, {1, 2, 0, 1, 0}, {2, 1, 0, 1, 0}, {2, 2, 0, 1, 0}, {1, 1, 1, 1, 0}, {1, 2, 1, 1, 0},
-    {2, 1, 1, 1, 0}, {2, 2, 1, 1, 0}, {1, 1, 0, 2, 0}, {1, 2, 0, 2, 0}, {1, 1, 0, 4, 0}, {1, 2, 0, 4, 0},
-    {1, 1, 0, 8, 0}, {1, 2, 0, 8, 0}, {1, 1, 0, 1, 1}, {1, 2, 0, 1, 1}, {1, 1, 1, 1, 1}, {1, 2, 1, 1, 1},
+    {1, 1, 1, 0}, {1, 2, 1, 0}, {2, 1, 1, 0}, {2, 2, 1, 0}, {1, 1, 2, 0}, {1, 2, 2, 0},
+    {1, 1, 4, 0}, {1, 2, 4, 0}, {1, 1, 8, 0}, {1, 2, 8, 0}, {1, 1, 1, 1}, {1, 2, 1, 1},
 };
 #define REID__WGMMA_SHAPES ((int)(sizeof reid__wgmma_shapes / sizeof reid__wgmma_shapes[0]))
 
@@ -7719,6 +7718,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     int direct = reid__is_direct(g, index), then = g->fused_then[index], outputs = g->plan->ops[index].oc;
     int with = g->int8 ? g->fused_shortcut[index] : REID__NONE;
     const reid__op *op = &g->plan->ops[first];
+    const int row_sums = g->pixels_per_sum[g->plan->ops[index].out] > 1;
     int value = reid__wgmma_value(op), slot, blocks = s->blocks, groups = s->groups, split = s->split;
     reid__wgmma_tile t;
     t.depth = reid__slice(g, op), t.row = t.depth * value, t.light = g->latency, t.split = split;
@@ -7727,7 +7727,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128;
     t.across = direct ? 1 : reid__ceil_div(oc, t.bn), t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
     if (with != REID__NONE) t.chunks += reid__gpu_row(g, with) / t.depth;
-    t.slots = (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
+    t.slots = (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : split > 1 || row_sums || then != REID__NONE ? 2 : 1;
     t.passes = first == index && !direct ? 0 : outputs / 128, t.next = direct ? t.chunks : t.bn / t.depth;
     t.then = then == REID__NONE ? 0 : g->plan->ops[then].oc;
     if (t.then && !direct) t.slots = 3; /* a fourth one has no room */
@@ -7735,13 +7735,12 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     a = t.bm * t.row, b = direct ? 0 : t.bn * t.row;
     kept = t.chunks * b + t.passes * t.next * 128 * t.row + outputs * t.then * value;
     fixed = 2 * 64 * value * (t.slots * slot + (t.passes && !direct ? blocks * t.bn : 0));
-    t.resident = split == 1 && bytes - fixed - kept >= 3 * a, t.pair = s->pair && !t.resident;
+    t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
-    if (g->pixels_per_sum[g->plan->ops[index].out] > 1 && groups * split > 1)
-        t.stages = 0; /* a row would be cut into parts */
+    if (row_sums && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
     if (split > t.chunks || (t.bn == 256 && blocks * split > 1)) t.stages = 0;
-    if (t.then && (!t.resident || s->pair)) t.stages = 0;
+    if (t.then && !t.resident) t.stages = 0;
     if ((t.then || with != REID__NONE) && (s->wide || blocks * split > 1)) t.stages = 0; /* too many sums */
     if (direct && t.stages < 3 * t.chunks) t.stages = 0; /* each warpgroup keeps a tile's slices */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
@@ -7753,7 +7752,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
    Rates are per clock and multiprocessor. */
 typedef struct reid__pace {
     double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
-    double l2_to_shared;  /* bytes, when all copy ... */
+    double l2_to_shared;  /* bytes, when all copy, and those of a pair count once; ... */
     double alone;         /* ... and when few do */
     double slice_wait;    /* clocks from the request for a slice to its arrival: a ring of N has N on their way */
     double slice;         /* clocks of a slice in addition to its products */
@@ -7764,7 +7763,7 @@ typedef struct reid__pace {
     double row_sums;      /* clocks of a tile that stores sums of rows for the global average */
 } reid__pace;
 static const reid__pace reid__paces[2] = { /* [1]: INT8 */
-    {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930}, {134, 30.8, 52.3, 1360, 190, 12.6, 89, 10.8, 33, 1740}};
+    {134, 26.6, 51, 2480, 55, 13.3, 720, 5.16, 0, 1750}, {134, 21.5, 54, 1370, 180, 8.8, 92, 8.6, 44, 1700}};
 #define REID__L2_BYTES 50e6   /* bytes of one launch that stay on the chip for the next */
 #define REID__DRAM_BYTES 2051 /* bytes that an H200's memory moves in a clock: 4.06 TB/s at 1980 MHz */
 
@@ -7795,18 +7794,20 @@ static double reid__store_clocks(const reid__gpu_plan *g, int index, const reid_
     return t->split == 1 ? clocks : clocks + p->barrier + 4 * outputs * (t->split - 1) / p->dsmem;
 }
 
-/* Clocks of a launch's work for n images. Copies run ahead as far as the ring lets them; a block of a pair copies half
-   of the weights. Warpgroups that take turns (groups 1) multiply while the other one stores; those that share a tile do
-   not, but the ring fills while they store. */
+/* Clocks of a launch's work for n images. Copies run ahead as far as the ring lets them. What two multiprocessors load
+   at about the same time leaves the L2 cache once (a factor of 1.9 to 2.2 if it is fitted, too): weights, and inputs of
+   tiles side by side. Warpgroups that take turns (groups 1) multiply while the other one stores; those that share a
+   tile do not, but the ring fills while they store. */
 static double reid__wgmma_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n) {
     const reid__op *op = &g->plan->ops[reid__launch_first(g, index)];
     const reid__pace *p = &reid__paces[g->int8];
     int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->next;
     double processors = reid__usual_processors(90), rows = ceil((double)n * op->oh * op->ow / t->bm);
-    double tiles = (t->pair ? 2 * ceil(rows / 2) : rows) * t->across, busy = fmin(tiles * t->split, processors);
-    double bytes = fmin(p->l2_to_shared * processors / busy, p->alone);
-    double copy = fmax((t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes, p->slice_wait / t->stages);
-    double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
+    double tiles = rows * t->across, busy = fmin(tiles * t->split, processors);
+    double rate = fmin(p->l2_to_shared * processors / busy, p->alone);
+    double bytes = (t->across > 1 ? t->bm / 2.0 : t->bm) * t->row + (t->resident ? 0 : t->bn * t->row / 2.0);
+    double copy = fmax(bytes / rate, p->slice_wait / t->stages);
+    double copies = chunks * copy + (t->resident ? 0 : more * 128 * t->row / 2.0 / rate);
     double products = reid__product_clocks(t, reid__is_direct(g, index) ? 0 : chunks, t->bn, t->row, p) +
                       reid__product_clocks(t, more, 128, t->row, p) +
                       (t->then ? reid__product_clocks(t, t->passes * reid__wgmma_value(op), t->then, 128, p) : 0);
@@ -7827,10 +7828,9 @@ static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__w
     return cost;
 }
 
-/* "128x64": pixels by channels; "2*64x64": both warpgroups on one; "pair,64x128": a cluster's two; "/8": parts of K. */
-static void reid__tile_name(int pair, int groups, int bm, int bn, int split, char name[40]) {
-    int n = groups == 2 ? snprintf(name, 40, "%s2*%dx%d", pair ? "pair," : "", bm / 2, bn)
-                        : snprintf(name, 40, "%s%dx%d", pair ? "pair," : "", bm, bn);
+/* "128x64": pixels by channels; "2*64x64": both warpgroups on one; "/8": parts of K. */
+static void reid__tile_name(int groups, int bm, int bn, int split, char name[40]) {
+    int n = snprintf(name, 40, "%s%dx%d", groups == 2 ? "2*" : "", groups == 2 ? bm / 2 : bm, bn);
     if (split > 1) snprintf(name + n, (size_t)(40 - n), "/%d", split);
 }
 
@@ -7838,7 +7838,7 @@ static void reid__tile_name(int pair, int groups, int bm, int bn, int split, cha
 static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int large, const reid__wgmma_tile *t) {
     char line[200], name[40];
     if (!g->tiles) return 0;
-    reid__tile_name(t->pair, t->groups, t->bm, t->bn, t->split, name);
+    reid__tile_name(t->groups, t->bm, t->bn, t->split, name);
     int n = snprintf(line, sizeof line, "\nsm_%d %s %s%s %dx%d %.60s %d %s ", arch, g->plan->arch.name,
                      g->int8 ? "int8" : "fp16", g->latency ? "-latency" : "", g->plan->height, g->plan->width,
                      g->plan->ops[index].name, large ? 64 : 1, name);
@@ -7856,7 +7856,7 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
     memset(&best, 0, sizeof best);
     for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
         const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
-        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair : s->pair && g->wgmma < 2) continue;
+        if (s->split > 1 ? !parts : g->latency && s->blocks > 1) continue;
         t = reid__wgmma_fit(g, index, s);
         if (t.stages < 3 || (split && t.split != split)) continue;
         if (s->wide && (t.bn != 256 || !g->int8)) continue;
@@ -7879,12 +7879,13 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
-    s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
+    s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->split = t->split;
+    s->unit = t->split > 1 ? t->split : t->resident ? t->across : 1;
     s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
                  t->bn, t->stages, t->slots);
-    reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->pair,
-                 t->split, t->light, g->pixels_per_sum[g->plan->ops[index].out] > 1, t->passes * 128);
+    reid__option(p, "-DRESIDENT=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d", t->resident, t->split,
+                 t->light, g->pixels_per_sum[g->plan->ops[index].out] > 1, t->passes * 128);
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
     if (t->then)
         reid__option(p, "-DTHEN=%d -DTHEN_ACT=%d -DDIRECT=%d", t->then, (int)g->plan->ops[g->fused_then[index]].act,
@@ -8130,7 +8131,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
                      out_stride, op->channel, (int)op->act);
     }
     char name[40] = "";
-    if (s->bm) reid__tile_name(s->pair, s->groups, s->bm, s->bn, s->split, name);
+    if (s->bm) reid__tile_name(s->groups, s->bm, s->bn, s->split, name);
     snprintf(s->label, sizeof s->label, "%s%s%.22s", s->function, s->bm ? " " : "", name);
 }
 
@@ -8253,10 +8254,9 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     reid__launch_config c = {{1, 1, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
     memset(more, 0, 2 * sizeof *more);
     if (overlap) more[c.count].id = REID__LAUNCH_OVERLAPS, more[c.count++].value.on = 1;
-    if (s->pair || (s->split > 1 && !s->split_in_memory)) {
+    if (s->split > 1 && !s->split_in_memory) {
         unsigned *blocks = more[c.count].value.cluster;
-        more[c.count++].id = REID__LAUNCH_CLUSTER, blocks[0] = s->pair ? 2 : (unsigned)s->split;
-        blocks[1] = blocks[2] = 1;
+        more[c.count++].id = REID__LAUNCH_CLUSTER, blocks[0] = (unsigned)s->split, blocks[1] = blocks[2] = 1;
     }
     return c;
 }
@@ -8275,12 +8275,12 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
     if (code) return reid__gpu_check(d, code, "cuFuncSetAttribute", e);
     if (s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
     if (!code && s->split_in_memory) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
-    if (code || s->split_in_memory || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
+    if (code || s->split_in_memory || s->split < 2) return reid__gpu_check(d, code, s->function, e);
     /* The number of clusters that the device runs at once. It is less than the multiprocessors suggest, because the
        blocks of a cluster must be in one of the chip's GPCs, some of which are smaller than others. */
     reid__launch_attribute more[2];
     reid__launch_config c = reid__launch_of(s, 0, NULL, more);
-    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
+    c.grid[0] = (unsigned)s->split;
     code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
     if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
     return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
@@ -8394,26 +8394,22 @@ static int reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l,
     if (more) a->next_bias = g->weights + p->bias[index], a->next_scales = g->weights + p->weight2[index];
     a->out = l->buffer[op->out], a->full = l->full, a->pixels = n * begin->oh * begin->ow;
     if (value == 1) slot = more ? 128 : reid__min(s->bn, 128);
-    int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
-                                depth, 1);
-    if (!code && p->pixels_per_sum[op->out] == 1)
-        code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot, 1);
+    int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn, depth, 1);
     if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
     if (!code && more)
-        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth, 1);
+        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128, depth, 1);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &p->plan->ops[with], n, s->bm, &a->more_map);
     if (!code && with != REID__NONE && p->int8)
         code = reid__map_matrix(cu, &a->more_weights_map, g->weights + p->weight[with], value, oc,
-                                reid__gpu_row(p, with), s->bn >> s->pair, depth, 1);
+                                reid__gpu_row(p, with), s->bn, depth, 1);
     if (!code && a->residual)
         code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot, 1);
     if (code || then == REID__NONE) return code;
     const reid__op *last = &p->plan->ops[then];
     a->then_bias = g->weights + p->bias[then], a->then_scales = g->weights + p->weight2[then];
-    code = reid__map_matrix(cu, &a->then_map, g->weights + p->weight[then], value, last->oc, reid__gpu_row(p, then),
+    a->then_out = l->buffer[last->out];
+    return reid__map_matrix(cu, &a->then_map, g->weights + p->weight[then], value, last->oc, reid__gpu_row(p, then),
                             last->oc, slot, 1);
-    return code ? code : reid__map_matrix(cu, &a->then_out_map, l->buffer[last->out], value, a->pixels, last->oc, 64,
-                                          reid__min(slot, last->oc), 1);
 }
 
 /* Runs a convolution of n images by reid_conv_wgmma, with the operations fused into its launch. */
@@ -8424,13 +8420,11 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     int code = reid__wgmma_arguments_of(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__is_direct(&g->plan, index) ? 1 : reid__blocks(width, s->bn);
-    int64_t unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, &g->plan.plan->ops[index], s->bm));
-    int64_t tiles = (rows + s->pair * (rows % 2)) * across * s->split; /* blocks */
-    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */
+    int64_t blocks = rows * across * s->split, most = reid__max(g->device.multiprocessors / s->unit, 1); /* units */
     if (s->clusters) most = reid__min((int)most, s->clusters);
-    most *= unit;
-    return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
+    most *= s->unit;
+    return reid__launch(g, s, blocks < most ? blocks : most, 1, l->stream, &a, e);
 }
 
 /* Runs the stem and the max pool behind it, at `index`, by as many blocks as run at once. */

@@ -59,7 +59,7 @@
                     | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW] [FETCHED]
                     | [HIDDEN CHANNELS TILES]
    reid_stem        | a convolution's, BK R
-   reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
+   reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE [THEN THEN_ACT DIRECT] [BYTES SIGNED REST_SIGNED]
    reid_stem_pool   | a convolution's, H W BORDER_Y BORDER_X POOL_H POOL_W POOL_PAD_Y POOL_PAD_X STAGES [BYTES]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
@@ -202,11 +202,6 @@ DEVICE void reid_ldmatrix_x4(unsigned r[4], unsigned row) {
 #if __CUDA_ARCH__ >= 900
 DEVICE void reid_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEVICE void reid_griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-DEVICE unsigned reid_cluster_rank() {
-    unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
 /* After the wait the cluster's threads see this thread's writes. On Hopper this costs a MEMBAR.ALL.GPU, hundreds of
    clocks. */
 DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
@@ -335,14 +330,6 @@ DEVICE void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int 
                  ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
                  : "memory");
 }
-#if PAIR
-DEVICE void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, int y, unsigned mbarrier,
-                                          unsigned short mask) {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%2, %3}], [%4], %5;"
-                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier), "h"(mask) : "memory");
-}
-#endif
 DEVICE void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
@@ -779,7 +766,7 @@ extern "C" __global__ void reid_input(const GRID_CONSTANT input_arguments a) {
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
 /* A barrier of the block's threads, or of its cluster's, after which they see each other's writes. */
 DEVICE void block_barrier() {
-#if PAIR || CLUSTERED
+#if CLUSTERED
     reid_cluster_arrive();
     reid_cluster_wait();
 #else
@@ -789,7 +776,7 @@ DEVICE void block_barrier() {
 
 /* A barrier that does not make a cluster's writes visible: its blocks have begun, or have finished reading others. */
 DEVICE void block_meeting() {
-#if PAIR || CLUSTERED
+#if CLUSTERED
     reid_cluster_arrive_relaxed();
     reid_cluster_wait();
 #else
@@ -1641,33 +1628,32 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
    fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, which is also the width
    of the instruction; with 256 BLOCKS_M is 1, because a thread's sums must fit its registers. Outputs go through SLOTS
-   places of 64 pixels by 64 channels for each warpgroup, into which residuals are copied first. MORE_C: K continues
-   with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose result the network adds.
+   places of 64 pixels by 64 channels for each warpgroup, into which residuals are copied first; each warp stores 16
+   pixels. MORE_C: K continues with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose
+   result the network adds.
    SHORTCUT, for bytes, whose scales differ: that convolution has weights and sums of its own, which become the bytes
    that would be stored, and then the residual; only with BLOCKS_M 1, without SPLIT.
 
    NEXT: the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT
-   channels, 128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident. DIRECT:
-   there is no first convolution; a tile's slices are the input of NEXT, and stay in the ring for all passes.
+   channels, 128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident. One pass
+   is multiplied while the one before it is stored. DIRECT: there is no first convolution; a tile's slices are the input
+   of NEXT, and stay in the ring for all passes.
 
    THEN: the outputs of NEXT also go through a 1x1 convolution to THEN channels, the first one of the next block, which
    otherwise would only read them again. Its activation is THEN_ACT: the same, or none. A slot of outputs on its way to
-   memory is also a slice of the input: wgmma reads it where it is, and THEN's sums grow from slot to slot. When all of
-   NEXT is stored, they pass the slots, too:
+   memory is also a slice of the input: wgmma reads it where it is, and THEN's sums grow from slot to slot. They take
+   the registers of a second pass, so passes come one by one. When all of NEXT is stored, the sums pass the slots, too:
 
        ring -> [first convolution -> inner] -> NEXT + residual -> slot -> memory
                                                                    |
                                                                    +---> sums of THEN -> slot -> memory
-   Only with RESIDENT, without PAIR, and with BLOCKS_M 1.
+   Only with RESIDENT, and with BLOCKS_M 1.
 
    SPLIT: a cluster takes a tile, and each block its own slices. It sends its sums to the slots of the blocks whose
    share they are, thread to thread, by stores that `filled` counts; `stored` returns the slots. Residuals are read from
    `residual`, and outputs go straight to memory. Not with RESIDENT, NEXT or ROW_SUMS, and only with BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
-
-   PAIR: a cluster of two blocks takes tiles of the same channels and of neighbouring pixels. Each loads half of a
-   slice's weights for both, and a place of the ring is free when both have read it. Not with RESIDENT.
 
    ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
 
@@ -1753,28 +1739,9 @@ DEVICE void take_more(unsigned stored) {
         reid_cluster_mbarrier_arrive_cta(reid_cluster_map(stored, i));
 }
 
-/* Signals that a warp has read a place of the ring. */
-DEVICE void give_back(unsigned empty) {
-#if PAIR
-    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive_cta(reid_cluster_map(empty, i));
-#else
-    reid_mbarrier_arrive(empty);
-#endif
-}
-
-/* Loads (rows, BK) of weights; PAIR: loads this block's half of them to both blocks. */
-DEVICE void load_weights(unsigned to, const tensor_map *weights, int k, int n, int rows, unsigned full) {
-#if PAIR
-    int half = (int)reid_cluster_rank() * (rows / 2);
-    reid_tensor_load_2d_multicast(to + half * SLICE_ROW, weights, k, n + half, full, 3);
-#else
-    reid_tensor_load_2d(to, weights, k, n, full);
-#endif
-}
-
 /* Row and column of a tile: its pixels and its channels, in tiles. */
-DEVICE int row_of(int tile) { return PAIR ? tile / (2 * TILES_N) * 2 + tile % 2 : tile / TILES_N; }
-DEVICE int column_of(int tile) { return tile / (1 + PAIR) % TILES_N; }
+DEVICE int row_of(int tile) { return tile / TILES_N; }
+DEVICE int column_of(int tile) { return tile % TILES_N; }
 
 /* The tiles on which a warpgroup works. */
 DEVICE int first_tile(int group) { return (blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0)) / SPLIT; }
@@ -1790,25 +1757,25 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     const tensor_map *in = &a.in_map, *more = &a.more_map, *weights = &a.weights_map, *next = &a.next_map;
     const int next_bytes = PASSES * NEXT_CHUNKS * NEXT_BYTES + THEN_CHUNKS * THEN_BYTES;
     cursor<STAGES> s;
-    auto load_slice = [&](unsigned to, const tensor_map *own, int k, int n, int rows, unsigned full) {
+    auto load_slice = [&](unsigned to, const tensor_map *own, int k, int n, unsigned full) {
         bool others = SHORTCUT && k >= OWN_CHUNKS;
-        load_weights(to, others ? &a.more_weights_map : own, (others ? k - OWN_CHUNKS : k) * BK, n, rows, full);
+        reid_tensor_load_2d(to, others ? &a.more_weights_map : own, (others ? k - OWN_CHUNKS : k) * BK, n, full);
     };
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
     if (RESIDENT) {
         reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + next_bytes);
         for (int k = 0; k < CHUNKS && !DIRECT; k++)
-            load_slice(l.weights(k), weights, k, blockIdx.x % TILES_N * BN, BN, l.resident());
+            load_slice(l.weights(k), weights, k, blockIdx.x % TILES_N * BN, l.resident());
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
-            load_slice(l.next(k), next, k % NEXT_ROW, k / NEXT_ROW * 128, 128, l.resident());
+            load_slice(l.next(k), next, k % NEXT_ROW, k / NEXT_ROW * 128, l.resident());
         for (int k = 0; k < THEN_CHUNKS; k++)
             reid_tensor_load_2d(l.then(k), &a.then_map, k * SLOT_N, 0, l.resident());
     }
     auto begin_slice = [&](int tile, int k, int stage) {
         reid_mbarrier_arrive_expect_tx(l.full(stage), STAGE_BYTES);
         if (RESIDENT) return;
-        load_slice(l.stage(stage) + A_BYTES, weights, k, column_of(tile) * BN, BN, l.full(stage));
+        load_slice(l.stage(stage) + A_BYTES, weights, k, column_of(tile) * BN, l.full(stage));
     };
     const int own = first_slice(own_part()), end = first_slice(own_part() + 1), first = blockIdx.x / SPLIT;
     for (int k = 0; k < AHEAD; k++) begin_slice(first, own + k, k);
@@ -1834,11 +1801,9 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
         for (int k = 0; k < RING_CHUNKS - CHUNKS; k++, s.advance(1)) {
             wait_for(l.empty(s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.full(s.at), NEXT_BYTES);
-            load_weights(l.stage(s.at) + A_BYTES, next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, 128, l.full(s.at));
+            reid_tensor_load_2d(l.stage(s.at) + A_BYTES, next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, l.full(s.at));
         }
     }
-    /* The other block's last arrivals must come before this block, and its shared memory, ends. */
-    for (int i = 0; i < STAGES && PAIR; i++, s.advance(1)) wait_for(l.empty(s.at), s.parity ^ 1);
 }
 
 /* Copies the residuals of a warpgroup, in one thread, in the order in which it stores. The outputs of THEN, which come
@@ -1960,7 +1925,10 @@ struct word {
             low += reid_f32_from_f16((unsigned short)(residuals & 0xffff));
             high += reid_f32_from_f16((unsigned short)(residuals >> 16));
         }
-        return is_linear ? reid_f16x2_from_f32(low, high) : reid_f16x2_from_f32(act(low), act(high));
+        if (is_linear) return reid_f16x2_from_f32(low, high);
+        /* Two values at once, which rounding does not carry across zero. */
+        if (ACT == ACT_RELU) return reid_max_f16x2(reid_f16x2_from_f32(low, high), 0);
+        return reid_f16x2_from_f32(act(low), act(high));
 #endif
     }
 };
@@ -2040,33 +2008,49 @@ struct consumer {
         return l.stage((s.at + k) % STAGES) + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
     }
 
-    /* Adds the products of `count` slices of the ring, whose resident weights begin with slice `first`. pass: of NEXT,
-       whose inputs are elsewhere; or -1. hand_over: then it is the other warpgroup's turn. */
-    template <int n> DEVICE void multiply(sums<n> &acc, int first, int count, int pass, bool hand_over) {
+    /* Adds the products of `count` slices of the ring, whose resident weights begin with slice `first`. hand_over: then
+       it is the other warpgroup's turn. */
+    template <int n> DEVICE void multiply(sums<n> &acc, int first, int count, bool hand_over) {
         bool first_lane = threadIdx.x % 32 == 0;
         int last = 0;
         for (int k = 0; k < count; k++) {
             unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
             wait_for(l.full(s.at), s.parity);
-            acc.add_slice(pass < 0 ? a : input(k), RESIDENT ? l.weights(first + k) : stage + A_BYTES);
+            acc.add_slice(a, RESIDENT ? l.weights(first + k) : stage + A_BYTES);
             if (k) reid_wgmma_wait<1>();
-            if (k && first_lane) give_back(l.empty(last)); /* the previous slice has been read */
+            if (k && first_lane) reid_mbarrier_arrive(l.empty(last)); /* the previous slice has been read */
             last = s.at, s.advance(1);
         }
         if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
         reid_wgmma_wait<0>();
         acc.hold();
-        if (first_lane) give_back(l.empty(last));
+        if (first_lane) reid_mbarrier_arrive(l.empty(last));
     }
 
-    /* Adds the products of a pass of NEXT with resident weights; those of SHORTCUT to `other`. */
-    DEVICE void multiply_resident(sums<128> &acc, sums<128> &other, int pass) {
+    /* Begins the products of a pass of NEXT; those of SHORTCUT go to `other`. */
+    DEVICE void begin_pass(const wgmma_arguments &a, sums<128> &acc, sums<128> &other, const finish &f, int pass) {
+        cursor<STAGES> slice = s;
+        /* In what follows ptxas finds branches, except for bytes with residuals; products would run one by one. */
+        if (THEN && !(BYTES && RESIDUAL)) reid_wgmma_wait<0>();
+        acc.begin(f.bias, DIRECT && MORE_C && !SHORTCUT ? a.more_bias : 0, pass * 128, NEXT);
+        if (SHORTCUT) other.begin(0, 0, 0, 0);
 #pragma unroll
-        for (int k = 0; k < NEXT_CHUNKS; k++)
-            (SHORTCUT && k >= OWN_CHUNKS ? other : acc).add_slice(input(k), l.next(pass * NEXT_CHUNKS + k));
+        for (int k = 0; k < NEXT_CHUNKS; k++, slice.advance(1)) {
+            if (!RESIDENT) wait_for(l.full(slice.at), slice.parity);
+            (SHORTCUT && k >= OWN_CHUNKS ? other : acc)
+                .add_slice(input(k), RESIDENT ? l.next(pass * NEXT_CHUNKS + k) : l.stage(slice.at) + A_BYTES);
+        }
+        if (GROUPS == 1 && !RESIDENT && pass == PASSES - 1 && threadIdx.x % 32 == 0)
+            reid_mbarrier_arrive(l.turn(1 - group));
+    }
+
+    /* Ends them, and gives the slices of weights back. */
+    DEVICE void end_pass(sums<128> &acc, sums<128> &other) {
         reid_wgmma_wait<0>();
         acc.hold();
         if (SHORTCUT) other.hold();
+        for (int k = 0; k < NEXT_CHUNKS && !RESIDENT; k++, s.advance(1))
+            if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(l.empty(s.at));
     }
 
     /* Sums the rows of an image that end in the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
@@ -2092,23 +2076,33 @@ struct consumer {
     }
 
 #if SPLIT > 1
-    /* SPLIT: stores this block's share of the channels from f.n and the pixels from m0 on. A thread has the same
-       outputs in all blocks; it sends its sums four at a time. The arriving bytes complete the phase of `filled`. */
-    DEVICE void store_share(const sums<BN> &acc, const value_t *residual, const finish &f, int m0) {
-        int lane = threadIdx.x % 32, part = own_part();
-        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 16, filled = l.filled(group, 0); /* see `from` */
-        if (leader()) reid_mbarrier_arrive_expect_tx(filled, SPLIT * SHARE * 512);
-        wait_for(l.stored(group, 0), o.parity ^ 1);
+    /* Sends a block its share of the sums, four at a time. The arriving bytes complete the phase of its `filled`. A
+       thread has the same outputs in all blocks. */
+    DEVICE void send_share(const sums<BN> &acc, int share, unsigned parts, unsigned filled) const {
 #pragma unroll
-        for (int i = 0; i < BN / 2; i += 4) {
+        for (int i = share * SHARE; i < (share + 1) * SHARE; i += 4) {
             unsigned v[4];
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 int of = i + j;
                 v[j] = bits_of(acc.d[0][sum_at(of / PER_WORD / 2, of / PER_WORD % 2, of % PER_WORD)]);
             }
-            reid_cluster_store_async(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE), v,
-                                     reid_cluster_map(filled, i / SHARE));
+            reid_cluster_store_async(parts + (own_part() * SHARE + i % SHARE) * 512, v, filled);
+        }
+    }
+
+    /* SPLIT: stores this block's share of the channels from f.n and the pixels from m0 on. */
+    DEVICE void store_share(const sums<BN> &acc, const value_t *residual, const finish &f, int m0) {
+        int lane = threadIdx.x % 32, part = own_part();
+        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 16, filled = l.filled(group, 0); /* see `from` */
+        if (leader()) reid_mbarrier_arrive_expect_tx(filled, SPLIT * SHARE * 512);
+        wait_for(l.stored(group, 0), o.parity ^ 1);
+        /* Each block begins with its own share, so that they do not all send to the same block. Sums are in registers,
+           which have no index, so every block has code of its own. */
+#pragma unroll
+        for (int i = 0; i < SPLIT * SPLIT; i++) {
+            const int first = i / SPLIT, to = (first + i) % SPLIT;
+            if (first == part) send_share(acc, to, reid_cluster_map(parts, to), reid_cluster_map(filled, to));
         }
         wait_for_cluster(filled, o.parity);
         const uint4 *from = (const uint4 *)(shared + (parts - l.base)); /* [SPLIT][SHARE / 4][128] */
@@ -2143,38 +2137,56 @@ struct consumer {
     }
 #endif
 
-    /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots of `channels`. If the residual
-       `adds`, or, with SHORTCUT, what `other` becomes. then() goes on with a slot by wgmma: its place beside others,
-       and its address. */
-    template <int channels, bool adds, int n, typename after>
-    DEVICE void store(const sums<n> &acc, const sums<n> &other, const tensor_map *out, finish f, int m0, after then) {
+    /* RESIDUAL: a warp has read its pixels of a slot, into which the next residual may come. */
+    DEVICE void give_slot(int slot) const {
+        if (!RESIDUAL) return;
+        reid_fence_proxy_async_shared();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(l.stored(group, slot));
+    }
+
+    /* Stores a warp's 16 pixels of a slot, which it has written itself, to `out`, (pixels, row): 16 bytes a lane, in
+       whole lines of memory. By TMA, all warps would wait for the one that issues the store, and it for the store
+       before: 800 clocks a slot on an H200. */
+    template <int channels, int row> DEVICE void store_slot(unsigned slot, value_t *out, const finish &f) const {
+        const int each = 16 / VALUE, pieces = channels / each, count = pieces / 2; /* of a pixel; of a lane */
+        const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / pieces, piece = lane % pieces;
+        uint4 *to = (uint4 *)out + (long long)(f.m + first) * (row / each) + f.n / each + piece;
+        uint4 v[count];
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            v[i] = *(const uint4 *)(shared + (slot - l.base) + place<channels * VALUE>(first + i * 32 / pieces, piece));
+        if (!THEN) give_slot(o.at); /* with THEN, wgmma reads it, too */
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (f.m + first + i * 32 / pieces < pixels && (row % channels == 0 || f.n + piece * each < row))
+                to[i * 32 / pieces * (row / each)] = v[i];
+        if (!RESIDUAL) __syncwarp(); /* before the next values come */
+    }
+
+    /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots of `channels`, to `out`, whose
+       pixels have `row` of them. If the residual `adds`, or, with SHORTCUT, what `other` becomes. then() goes on with a
+       slot by wgmma: its place beside others, and its address. */
+    template <int channels, bool adds, int row, int n, typename after>
+    DEVICE void store(const sums<n> &acc, const sums<n> &other, value_t *out, finish f, int m0, after then) {
         const int slots = n / channels, n0 = f.n; /* side by side */
         row_sum carry[slots] = {};
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * slots; i++) {
-            int before = (o.at + SLOTS - 1) % SLOTS;
-            if (RESIDUAL) {
-                wait_for(l.filled(group, o.at), o.parity);
-            } else {
-                /* Only the leader has stores. If it waited alone, ptxas would run THEN's products one by one. */
-                reid_bulk_wait_read<SLOTS - 1>();
-                reid_bar_sync(1 + group, 128); /* the slot is free */
-            }
-            int m = i / slots * 64;
+            const unsigned slot = l.slot(group, o.at);
+            const int m = i / slots * 64, at = i % slots * (channels / 2);
+            if (RESIDUAL) wait_for(l.filled(group, o.at), o.parity);
             f.n = n0 + i % slots * channels, f.m = m0 + m;
-            const int at = i % slots * (channels / 2);
-            put_sums<adds, channels>(acc.d[i / slots] + at, other.d[i / slots] + at, l.slot(group, o.at), f);
-            reid_fence_proxy_async_shared();
+            put_sums<adds, channels>(acc.d[i / slots] + at, other.d[i / slots] + at, slot, f);
+            if (THEN) reid_fence_proxy_async_shared();
             if (THEN) reid_wgmma_wait<0>(); /* the slot before has been read */
-            reid_bar_sync(1 + group, 128);
-            if (leader()) {
-                if (!ROW_SUMS) reid_tensor_store_2d(out, f.n, m0 + m, l.slot(group, o.at));
-                reid_bulk_commit();
-                if (RESIDUAL) reid_bulk_wait_read<1>();
-                if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
-            }
-            if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, f.n, carry[i % slots]);
-            then(i % slots, l.slot(group, o.at));
+            if (THEN || ROW_SUMS) reid_bar_sync(1 + group, 128);
+            else __syncwarp();
+            if (THEN && stores) give_slot((o.at + SLOTS - 1) % SLOTS);
+            if (ROW_SUMS) sum_rows(slot, m, m0, f.n, carry[i % slots]);
+            if (ROW_SUMS) give_slot(o.at);
+            else store_slot<channels, row>(slot, out, f);
+            then(i % slots, slot);
             stores = true;
             o.advance(1);
         }
@@ -2198,23 +2210,25 @@ struct consumer {
     }
     DEVICE void give_slices() {
         for (int k = 0; k < CHUNKS; k++, s.advance(1))
-            if (threadIdx.x % 32 == 0) give_back(l.empty(s.at));
+            if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(l.empty(s.at));
     }
 
-    /* Computes and stores NEXT, and THEN. */
+    /* Computes and stores NEXT, and THEN. Without THEN registers have room for the sums of two passes, and one is
+       multiplied while the one before it is stored; in a loop ptxas would wait for it. */
     DEVICE void go_on(const wgmma_arguments &a, finish f, int m0) {
+        const int both = THEN ? 1 : 2, unrolled = THEN || !NEXT ? 1 : PASSES; /* nvcc knows no macros in pragmas */
+        sums<128> next[both], other;
         sums<THEN ? THEN : 8> last;
         if (THEN) last.begin(a.then_bias, 0, 0, THEN);
+        else begin_pass(a, next[0], other, f, 0);
+#pragma unroll(unrolled)
         for (int pass = 0; pass < PASSES; pass++) {
-            sums<128> next, other;
+            sums<128> &acc = next[pass % both];
+            if (THEN) begin_pass(a, acc, other, f, pass);
+            end_pass(acc, other);
+            if (!THEN && pass + 1 < PASSES) begin_pass(a, next[(pass + 1) % both], other, f, pass + 1);
             f.n = pass * 128;
-            /* In what follows ptxas finds branches, except for bytes with residuals; products would run one by one. */
-            if (THEN && !(BYTES && RESIDUAL)) reid_wgmma_wait<0>();
-            next.begin(f.bias, DIRECT && MORE_C && !SHORTCUT ? a.more_bias : 0, f.n, NEXT);
-            if (SHORTCUT) other.begin(0, 0, 0, 0);
-            if (RESIDENT) multiply_resident(next, other, pass);
-            else multiply(next, 0, NEXT_CHUNKS, pass, GROUPS == 1 && pass == PASSES - 1);
-            store<SLOT_N, ADDS>(next, other, &a.out_map, f, m0, [&](int slice, unsigned slot) {
+            store<SLOT_N, ADDS, NEXT>(acc, other, (value_t *)a.out, f, m0, [&](int slice, unsigned slot) {
 #if THEN
                 last.template add_slice<128>(slot, l.then(pass * (128 / SLOT_N) + slice));
 #endif
@@ -2224,7 +2238,7 @@ struct consumer {
         const finish f_last = {a.then_scales, a.then_bias, 0, 0, THEN, THEN_ACT != ACT, a.full, a.pixels, 0, 0, 0};
         reid_wgmma_wait<0>();
         last.hold();
-        store<THEN_N, false>(last, last, &a.then_out_map, f_last, m0, [](int, unsigned) {});
+        store<THEN_N, false, THEN>(last, last, (value_t *)a.then_out, f_last, m0, [](int, unsigned) {});
 #endif
     }
 };
@@ -2251,10 +2265,10 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
         f.n = column_of(tile) * BN;
         acc.begin(f.bias, MORE_C && !SHORTCUT ? a.more_bias : 0, f.n, part ? 0 : OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn);
-        c.multiply(acc, 0, SHORTCUT ? OWN_CHUNKS : count, -1, hands_over && !SHORTCUT);
+        c.multiply(acc, 0, SHORTCUT ? OWN_CHUNKS : count, hands_over && !SHORTCUT);
         if (SHORTCUT) {
             other.begin(0, 0, 0, 0);
-            c.multiply(other, OWN_CHUNKS, CHUNKS - OWN_CHUNKS, -1, hands_over);
+            c.multiply(other, OWN_CHUNKS, CHUNKS - OWN_CHUNKS, hands_over);
         }
 #if SPLIT > 1
         c.store_share(acc, a.residual, f, m0);
@@ -2262,13 +2276,12 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
         c.put_inner(acc, f, m0);
         c.go_on(a, next, m0);
 #else
-        c.store<SLOT_N, ADDS>(acc, other, &a.out_map, f, m0, [](int, unsigned) {});
+        c.store<SLOT_N, ADDS, OC_PADDED>(acc, other, (value_t *)a.out, f, m0, [](int, unsigned) {});
 #endif
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* past the other warpgroup's slices */
     }
-    /* Before the block and its shared memory end, stores must have read it, and others' last arrivals have come. */
-    if (c.leader()) reid_bulk_wait_read<0>();
+    /* Before the block and its shared memory end, others' last arrivals must have come. */
     if (SPLIT > 1 && c.leader()) wait_for(l.stored(group, 0), c.o.parity ^ 1);
 }
 
@@ -2280,17 +2293,17 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
     const layout l = {reid_shared_address(shared)};
     let_next_begin();
     int group = threadIdx.x / 128, across = (a.pixels + TILE_PIXELS - 1) / TILE_PIXELS;
-    int tiles = (PAIR ? across + across % 2 : across) * TILES_N;
+    int tiles = across * TILES_N;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             reid_mbarrier_init(l.full(i), 1);
-            reid_mbarrier_init(l.empty(i), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
+            reid_mbarrier_init(l.empty(i), 4 * GROUPS); /* the warps that read it */
         }
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
         for (int i = 0; i < 2 * SLOTS; i++) {
             reid_mbarrier_init(l.filled(0, i), 1);
-            reid_mbarrier_init(l.stored(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
+            reid_mbarrier_init(l.stored(0, i), 4 * SPLIT); /* the warps that read it */
         }
         reid_fence_mbarrier_init();
     }
@@ -3277,11 +3290,12 @@ reid_expand(const GRID_CONSTANT depthwise_arguments a) {
    thread. They are loaded while the previous launch computes.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
-/* Stores a value at the same place in all blocks. */
+/* Stores a value at the same place in all blocks, its own first, so that they do not all send to the same block. */
 DEVICE void send(float *to, float value) {
 #if SPLIT > 1
 #pragma unroll
-    for (int i = 0; i < SPLIT; i++) reid_cluster_store(reid_cluster_map(reid_shared_address(to), i), bits_of(value));
+    for (int i = 0; i < SPLIT; i++)
+        reid_cluster_store(reid_cluster_map(reid_shared_address(to), (blockIdx.x + i) % SPLIT), bits_of(value));
 #else
     *to = value;
 #endif

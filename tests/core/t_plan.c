@@ -487,19 +487,17 @@ static void test_gpu_plans(void **state) {
         }
 }
 
-static int wgmma = 2; /* 1: REID_CLUSTERS=0 */
-
 /* The tile chosen for a layer, as text. */
 static const char *tile_of(const char *layer, const char *times, int number, int latency, int large) {
     static reid__gpu_plan gpu;
     static reid__prep prep;
     static char name[40];
     int index = 0;
-    reid__gpu_plan_init(&gpu, &plan, &prep, 1, wgmma, 0, 0, latency);
+    reid__gpu_plan_init(&gpu, &plan, &prep, 1, 2, 0, 0, latency);
     gpu.tiles = times, gpu.tile = number;
     while (strcmp(plan.ops[index].name, layer) != 0) index++;
     reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu, index, 90, large);
-    reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, name);
+    reid__tile_name(t.groups, t.bm, t.bn, t.split, name);
     return name;
 }
 
@@ -508,33 +506,31 @@ static const char *tile_with(const char *times, int number, int latency, int lar
 }
 
 static void test_tiles(void **state) {
-    static const char measured[] = TILES PLACE "64 64x128 900\n" PLACE "64 2*64x128 800\n" PLACE "64 128x128 801\n"
-        PLACE "1 pair,2*128x128 7\n" "sm_80 resnet50 fp16 224x224 layer4.1.conv1 64 2*128x128 1\n"
+    static const char measured[] = TILES PLACE "64 64x128 900\n" PLACE "64 2*128x128 800\n" PLACE "64 128x128 801\n"
+        PLACE "1 2*128x128 7\n" "sm_80 resnet50 fp16 224x224 layer4.1.conv1 64 2*128x128 1\n"
         "sm_90 resnet50 fp16 224x224 layer4.1.conv2 64 2*128x128 1\n";
     static const char in_latency[] = TILES "sm_90 resnet50 fp16-latency 224x224 layer4.1.conv1 1 2*64x64/8 5\n"
         "sm_90 resnet50 fp16-latency 224x224 layer4.1.conv1 1 64x64/2 1\n";
     static const char wide[] = TILES "sm_90 resnet50 fp16 224x224 layer4.0.conv3 64 2*64x256 1\n";
     (void)state;
     build("resnet50", 224, 224, 2, REID_HEAD_NONE);
-    assert_string_equal(tile_with(NULL, 0, 0, 1), "pair,2*64x128");
-    assert_string_equal(tile_with(measured, 0, 0, 1), "2*64x128"); /* the least time, for this chip and operation */
-    assert_string_equal(tile_with(NULL, 0, 0, 0), "pair,64x128");
-    assert_string_equal(tile_with(measured, 0, 0, 0), "pair,2*128x128");
+    assert_string_equal(tile_with(NULL, 0, 0, 1), "2*64x128");
+    assert_string_equal(tile_with(measured, 0, 0, 1), "2*128x128"); /* the least time, for this chip and operation */
+    assert_string_equal(tile_with(NULL, 0, 0, 0), "64x128");
+    assert_string_equal(tile_with(measured, 0, 0, 0), "2*128x128");
     assert_string_equal(tile_with(measured, 1, 0, 1), "64x128"); /* REID_TILE overrides it */
-    assert_string_equal(tile_with(NULL, 8, 0, 1), "pair,2*128x128");
-    assert_string_equal(tile_with(NULL, 9, 0, 1), tile_with(NULL, 0, 0, 1)); /* parts of K are for latency */
+    assert_string_equal(tile_with(NULL, 4, 0, 1), "2*128x128");
+    assert_string_equal(tile_with(NULL, 5, 0, 1), tile_with(NULL, 0, 0, 1)); /* parts of K are for latency */
     assert_string_equal(tile_with(NULL, 0, 1, 0), "64x64/8");
     assert_string_equal(tile_with(measured, 0, 1, 0), "64x64/8");     /* other kernels */
     assert_string_equal(tile_with(in_latency, 0, 1, 0), "2*64x64/8"); /* not other splits, which give other bits */
-    assert_string_equal(tile_with(NULL, 9, 1, 1), tile_with(NULL, 0, 1, 1));
-    assert_string_equal(tile_with(NULL, 13, 1, 1), "64x64/8");
+    assert_string_equal(tile_with(NULL, 5, 1, 1), tile_with(NULL, 0, 1, 1));
+    assert_string_equal(tile_with(NULL, 9, 1, 1), "64x64/8");
     /* No tiles of 256 channels, whatever is requested or measured: they may give other bits than those of 128. */
     for (int number = 0; number <= REID__WGMMA_SHAPES; number++) {
-        wgmma = 1 + number / 2 % 2;
         assert_null(strstr(tile_of("layer4.0.conv3", NULL, number, number % 3 == 0, number % 2), "x256"));
         assert_null(strstr(tile_of("layer4.0.conv3", wide, number, 0, 1), "x256"));
     }
-    wgmma = 2;
 }
 #endif
 

@@ -162,9 +162,9 @@ static void run_tile(const layer *l, const layer *then, const reid__wgmma_tile *
         free(sums);
     } else wrong = wrong_bytes(lane.buffer[op->out], l);
     int wrong_then = then ? wrong_bytes(lane.buffer[plan.ops[then->index].out], then) : 0;
-    printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d light %d "
+    printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d split %d light %d "
            "stages %d chunks %d + %d then %d: %d and %d wrong\n", op->name, op->ic, op->oc, op->kh, op->kw, op->oh,
-           op->ow, images, t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->light, t->stages, t->chunks,
+           op->ow, images, t->bm, t->bn, t->groups, t->resident, t->split, t->light, t->stages, t->chunks,
            t->passes * t->next, pools ? 0 : t->then, wrong, wrong_then);
     CHECK(wrong == 0 && wrong_then == 0);
     CHECK(memcmp(full, l->full, sizeof full) == 0);
@@ -261,17 +261,17 @@ typedef enum which { CHOSEN, ALL, PARTS } which;
    latency. Without stages: it does not fit, or does not belong to this choice. */
 static reid__wgmma_tile next_tile(int index, which of, int i) {
     if (of == CHOSEN) return reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
-    const reid__wgmma_shape *s = &reid__wgmma_shapes[of == PARTS ? 8 + i : i];
+    const reid__wgmma_shape *s = &reid__wgmma_shapes[of == PARTS ? 4 + i : i];
     reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, s);
-    if (of == ALL && (s->split > 1 || (s->pair && !t.pair) || (s->wide && t.bn < 256))) t.stages = 0;
+    if (of == ALL && (s->split > 1 || (s->wide && t.bn < 256))) t.stages = 0;
     return t;
 }
 
 static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
     const reid__op *op = &plan.ops[index];
-    return emu_case("reid_conv_wgmma INT8 %s, %d of %dx%d, %d channels, tile %dx%d groups %d resident %d pair %d "
+    return emu_case("reid_conv_wgmma INT8 %s, %d of %dx%d, %d channels, tile %dx%d groups %d resident %d "
                     "split %d", op->name, images, op->oh, op->ow, op->ic, t->bm, t->bn, t->groups, t->resident,
-                    t->pair, t->split);
+                    t->split);
 }
 
 /* Launches an operation with each tile. */

@@ -288,9 +288,9 @@ static void run_tile(const operands *o, fused with, const reid__wgmma_tile *t, i
     reid__define_conv(&gpu.plan, o->index, &p);
     reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
-    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d split %d stages %d "
            "chunks %d + %d, then %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow,
-           o->images, t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks,
+           o->images, t->bm, t->bn, t->groups, t->resident, t->split, t->stages, t->chunks,
            t->passes * t->next, then ? t->then : 0);
     CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
     gpu.weights = o->weights ? upload_weights(o, more) : first;
@@ -336,9 +336,9 @@ static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
     const reid__op *op = &plan.ops[index];
     if (op->kind == REID__MAXPOOL)
         return emu_case("reid_stem_pool%s, %d of %dx%d", emu_bf16() ? " bf16" : "", images, op->ih, op->iw);
-    return emu_case("reid_conv_wgmma%s %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d",
+    return emu_case("reid_conv_wgmma%s %s, %d of %dx%d, tile %dx%d groups %d resident %d split %d",
                     emu_bf16() ? " bf16" : "", op->name, images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident,
-                    t->pair, t->split);
+                    t->split);
 }
 
 /* Tests a launch, with all operations in it, with the tile for large or small batches; large -1: every tile. */
@@ -354,7 +354,7 @@ static void test_op(int index, int images, int large, int multiprocessors) {
             t = all ? reid__wgmma_fit(&gpu.plan, index, shape)
                     : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (all && (shape->split > 1 || (shape->wide && t.bn < 256))) continue; /* another one's */
-        if (t.stages < 2 || (all && shape->pair && !t.pair)) continue; /* does not fit */
+        if (t.stages < 2) continue; /* does not fit */
         fit++;
         if (is_wanted(index, images, &t)) more_multiprocessors[count] = all ? tile : 0, tiles[count++] = t;
     }
@@ -451,8 +451,11 @@ static void test_linear(void) {
     CHECK(count == 2);
 }
 
-/* Weights that are not resident, for pairs of blocks with several tiles. */
-static void test_pairs(void) {
+/* Weights that are not resident, for a block with several tiles: of one convolution and, behind another, of NEXT. */
+static void test_ring(void) {
+    plan_of("resnet50", 45, 37);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i) && gpu.plan.fused_first[i] != REID__NONE && plan.ops[i].oc == 512) test_op(i, 3, 1, 1);
     plan_of("resnet50", 101, 75);
     for (int i = 0; i < plan.op_count; i++)
         if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
@@ -482,7 +485,7 @@ static void test_parts(int few) {
         while (strcmp(plan.ops[index].name, rows[row].name) != 0) index++;
         int with = gpu.plan.fused_shortcut[index];
         CHECK(gpu.plan.fused_first[index] == REID__NONE && gpu.plan.fused_into[index] == REID__NONE);
-        const reid__wgmma_shape shape = {1, rows[row].groups, 0, rows[row].split, 0};
+        const reid__wgmma_shape shape = {1, rows[row].groups, rows[row].split, 0};
         reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, &shape);
         CHECK(t.stages >= 3 && t.shared <= REID__SHARED_HALF);
         if (!is_wanted(index, 3, &t)) continue;
@@ -663,8 +666,8 @@ int main(int argc, char **argv) {
     if (only("pools")) test_pools(few ? 1 : 5);
     if (only("row_sums")) test_row_sums("resnet50");
     if (only("row_sums") && !few) test_row_sums("efficientnet_b0");
-    if (only("pairs")) test_pairs();
-    if (only("layers") && !few) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
+    if (only("ring")) test_ring();
+    if (only("layers") && (!few || getenv("ONLY"))) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
     if (only("parts")) test_parts(few);
     if (only("projections")) test_projections("efficientnet_b0", 101, 120, 5, few);
     if (only("projections") && !few) test_projections("efficientnet_b3", 224, 128, 1, 0);

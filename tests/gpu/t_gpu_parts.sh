@@ -78,7 +78,7 @@ tensor() { # tensor PART TEXT: the cases of kernels_PART with this text in their
         bisect
 }
 says 0 '1 of *1 cases right$' tensor bytes 'stem_pool INT8'
-says 0 '1 of *1 cases right$' tensor wgmma 'layer3.1.conv3, 3 of 3x3, tile 128x64 groups 2 resident 0 pair 0 split 4'
+says 0 '1 of *1 cases right$' tensor wgmma 'layer3.1.conv3, 3 of 3x3, tile 128x64 groups 2 resident 0 split 4'
 says 0 '1 of *1 cases right$' tensor wgmma 'stem_pool, 3 of 23x19'
 says 0 '3 of *3 cases right$' tensor conv 'reid_conv_f16 3x3 relu'
 

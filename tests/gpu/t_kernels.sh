@@ -83,8 +83,20 @@ plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.p
 plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
 plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
 plant wgmma "a slice is given back while it is read" 's/reid_wgmma_wait<1>();//'
-plant wgmma "a slot is written while it is stored" 's/^ *reid_bulk_wait_read<SLOTS - 1>();//'
-plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
+plant wgmma "outputs that the warp's other lanes have not written" 's/^            else __syncwarp();$//' \
+    REID_EMULATOR_CHECK=1
+plant wgmma "outputs over those that other lanes still store" \
+    's/if (!RESIDUAL) __syncwarp(); .. before the next.*//' REID_EMULATOR_CHECK=1
+plant wgmma "a residual lands on a slot that is stored" \
+    's/^        if (!THEN) give_slot(o.at);.*//
+    s/^            put_sums<adds, channels>(acc/            if (!THEN) give_slot(o.at);\n&/' REID_EMULATOR_CHECK=1
+plant wgmma "a residual lands on a slot that the third convolution reads" \
+    's/^            if (THEN && stores) give_slot(.*//; s/if (!THEN) give_slot(o.at);/give_slot(o.at);/'
+plant wgmma "the next residual may come before the slot is read" \
+    '/DEVICE void give_slot/,/^    }/ s/^        reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
+plant wgmma "outputs past the last pixel" 's/first + i \* 32 \/ pieces < pixels/0 < pixels/'
+plant wgmma "outputs past the last channel" 's/row % channels == 0 || f.n + piece \* each < row/true/' \
+    ONLY=layers
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
 plant wgmma "a pooled row that knows the rows before it" \
@@ -114,25 +126,20 @@ plant wgmma "every slot with the third convolution's first weights" \
 plant wgmma "the second convolution's activation after the third" \
     's/THEN, THEN_ACT != ACT, a.full/THEN, false, a.full/' ONLY=linear
 plant wgmma "the third convolution's products of a slot that is stored over" \
-    's/if (THEN) reid_wgmma_wait<0>(); \/\* the slot before.*//'
+    's/if (THEN) reid_wgmma_wait<0>(); \/\* the slot before.*//' REID_EMULATOR_CHECK=1
 plant wgmma "outputs of the third convolution before its last products" \
     '/const finish f_last/,/last.hold/ s/reid_wgmma_wait<0>();//'
 plant wgmma "slices that stay for all passes are not waited for" 's/^ *c.take_slices();$//'
 plant wgmma "slices that are given back before the last pass" \
-    's/^\( *\)if (RESIDENT) multiply_resident(next, pass);/\1if (DIRECT \&\& pass == 1) give_slices();\n&/
+    's/^\( *\)if (THEN) begin_pass(a, acc, other, f, pass);/\1if (DIRECT \&\& pass == 1) give_slices();\n&/
     s/^ *c.give_slices();$//'
+plant wgmma "sums of a pass that is still multiplied" '/DEVICE void end_pass/,/^    }/ s/reid_wgmma_wait<0>();//'
+plant wgmma "the same sums for two passes" 's/begin_pass(a, next\[(pass + 1) % both\], /begin_pass(a, acc, /'
+plant wgmma "the first weights of NEXT for all passes" 's/slice.advance(1)) {$/slice = s) {/' ONLY=ring
 plant wgmma "windows of the stem that begin a pixel late" 's/PITCH + k % 2 \* 32);/PITCH + k % 2 * 32 + 16);/' \
     ONLY=pools
 plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
-plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
-    's/^    block_meeting();$/    __syncthreads();/' ONLY=pairs
-plant wgmma "a block of a pair leaves while the other one still gives places back" \
-    's/^    for (int i = 0; i < STAGES && PAIR; i++.*//' ONLY=pairs
-plant wgmma "a place that only this block of a pair has read" \
-    's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/' ONLY=pairs
-plant wgmma "both blocks of a pair send the same half" \
-    's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/' ONLY=pairs
-plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/' ONLY=pairs
+plant wgmma "a slice over one that is still read" 's/wait_for(l.empty(s.at), s.parity ^ 1);//' ONLY=ring
 plant wgmma "parts of other blocks that are not waited for" \
     's/wait_for_cluster(filled, o.parity);//' ONLY=parts
 plant wgmma "parts of other blocks by a wait for this block's own" \

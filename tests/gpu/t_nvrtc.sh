@@ -66,7 +66,7 @@ if [ -n "$nvcc" ] && [ -z "$disasm" ] && command -v pip >/dev/null 2>&1; then
         timeout 60 pip install -q --target $python nvidia-cuda-nvdisasm > "$out/pip.log" 2>&1
     disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null)
 fi
-shape='-DREID_CONV_WGMMA -DBLOCKS_M=1 -DGROUPS=2 -DBN=64 -DSTAGES=4 -DSLOTS=4 -DRESIDENT=0 -DPAIR=0 -DSPLIT=1 -DLIGHT=0
+shape='-DREID_CONV_WGMMA -DBLOCKS_M=1 -DGROUPS=2 -DBN=64 -DSTAGES=4 -DSLOTS=4 -DRESIDENT=0 -DSPLIT=1 -DLIGHT=0
     -DROW_SUMS=0 -DNEXT=0 -DMORE_C=0 -DMORE_STRIDE=1 -DIH=14 -DIW=14 -DIC=256 -DOH=14 -DOW=14 -DOC_PADDED=256
     -DKH=3 -DKW=3 -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=1 -DRESIDUAL=0'
 opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
@@ -86,9 +86,9 @@ opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
         bad "read are $said, nvdisasm says $fences, $products, $groups for $options"
 }
 if [ -n "$nvcc" ] && [ -n "$disasm" ]; then
-    opcodes '-DVALUE_F16' HGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG
-    opcodes '-DVALUE_BF16' 'HGMMA.*F32.BF16' UTMALDG UTMASTG STSM SYNCS USETMAXREG
-    opcodes '-DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=0' IGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG F2IP
+    opcodes '-DVALUE_F16' HGMMA UTMALDG STSM STG.E.128 SYNCS USETMAXREG
+    opcodes '-DVALUE_BF16' 'HGMMA.*F32.BF16' UTMALDG STSM STG.E.128 SYNCS USETMAXREG
+    opcodes '-DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=0' IGMMA UTMALDG STSM STG.E.128 SYNCS USETMAXREG F2IP
 else
     skip 'no nvcc, or no nvdisasm: nobody looks for HGMMA and TMA in the machine code'
 fi

@@ -5,9 +5,9 @@
 
 PREDICT is predict.c, compiled; a FILE is the JSON of `reid bench --ops`, named DATE-CHIP-NETWORK[-MODE].json as in
 tools/results/gpu. In batches of 8 and more, the model predicts the tiles that were measured, if the network may still
-use them; for smaller ones the files have the names of the same tiles, so today's are predicted. Operations that run
-with other tiles or kernels are left out. For every cell it prints how many operations the model has within 15 %, and
-how far off their sum is;
+use them; for smaller ones the files have the names of the same tiles, so today's are predicted. Operations that ran
+with other tiles or kernels, as pairs of blocks that shared weights, are left out. For every cell it prints how many
+operations the model has within 15 %, and how far off their sum is;
 --table prints a Markdown table, --worst the N operations that are furthest off. The exit code is 1 if fewer than 9 of
 10 operations of all cells are within 15 %, or fewer than 8 of 10 of a cell, or a cell's sum is more than 5 % off.
 """
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-MODES = {"": "fp16", "latency": "latency", "int8": "int8", "int8-latency": "int8-latency", "fp32": "fp32",
+MODES = {"": "fp16", "noclusters": "fp16", "latency": "latency", "int8": "int8", "int8-latency": "int8-latency", "fp32": "fp32",
          "nowgmma": "nowgmma"}
 NEAR, OF_ALL, OF_CELL, SUM, FEW = 0.15, 0.9, 0.8, 0.05, 40
 LARGE = 8  # from this batch on, the tiles are those for large batches
@@ -86,7 +86,7 @@ def cells_of(predict, path):
                 at += 1
         if at != len(model):
             sys.exit(f"compare_model: {path}: no operation {model[at][0]} in batch {cell['batch']}")
-        yield Cell(chip, cell["net"], mode, cell["batch"], pairs)
+        yield Cell(chip, cell["net"], name.group(3) or mode, cell["batch"], pairs)
 
 
 def share(pairs):

@@ -184,7 +184,7 @@ static double time_of_project(const reid__gpu_plan *g, int index, int n, const r
     int slices = reid__ceil_div(g->plan->buffers[op->in].c, 64), oc = reid__padded(op->oc);
     int light = s->shared <= REID__SHARED_HALF;
     double tiles = ceil((double)n * op->oh * op->ow / s->bm) * reid__ceil_div(oc, s->bn), together = light ? 2 : 1;
-    double copied = s->bm * 128 + 1024 + s->bn * 128.0; /* bytes of a slice; resident weights are copied once */
+    double copied = s->bm * 128 + 1024 + s->bn * 64.0; /* bytes of a slice: weights go to two multiprocessors at once */
     double slice = fmax(copied / reid__paces[0].l2_to_shared * together, 500);
     double end = 500 + s->bm * s->bn / 16.0 * (op->act == REID__SILU ? 2 : 1);
     double work = ceil(tiles / (time_processors * together)) * (slices * slice + end) / chip->clocks * 1e6;
@@ -271,7 +271,7 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
     if (stem_pool) return time_of_stem_pool(g, index, n, chip);
     if (reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, 90, n >= REID__LARGE);
-        reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, tile);
+        reid__tile_name(t.groups, t.bm, t.bn, t.split, tile);
         return time_of_wgmma(g, index, &t, n, chip);
     }
     if (op->kind == REID__CONV && reid__takes_stem(g, op)) /* as depthwise convolutions: assumed */
@@ -282,11 +282,11 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
         memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
         if (n >= REID__LARGE && reid__takes_project(g, op)) {
             reid__project_step(g, op, &p, &s);
-            reid__tile_name(0, 1, s.bm, s.bn, 1, tile);
+            reid__tile_name(1, s.bm, s.bn, 1, tile);
             return time_of_project(g, index, n, &s, chip);
         }
         reid__mma_step(g, index, 90, n >= REID__LARGE, &p, &s);
-        reid__tile_name(0, 1, s.bm, s.bn, s.split, tile);
+        reid__tile_name(1, s.bm, s.bn, s.split, tile);
         return g->half ? time_of_mma(g, index, n, &s, chip) : time_of_f32(g, index, n, &s, chip);
     }
     switch (op->kind) {
