@@ -147,10 +147,10 @@ __device__ static void load_box(const CUtensorMap *map, unsigned to, unsigned i,
     }
 }
 
-/* One thread keeps STAGES boxes in flight. With BOTH, each block of a pair loads half of every box for both; a stage is
-   filled again once both have seen it. */
+/* One thread keeps STAGES boxes in flight; `same` neighbouring blocks load the same ones. With BOTH, each block of a
+   pair loads half of every box for both; a stage is filled again once both have seen it. */
 template <int kind> __global__ void __launch_bounds__(32)
-load_boxes(const __grid_constant__ CUtensorMap map, unsigned rounds, long long *clocks) {
+load_boxes(const __grid_constant__ CUtensorMap map, unsigned same, unsigned rounds, long long *clocks) {
     extern __shared__ __align__(1024) unsigned char stages[];
     __shared__ __align__(8) unsigned long long mbarriers[2 * STAGES];
     unsigned base = (unsigned)__cvta_generic_to_shared(stages);
@@ -162,7 +162,7 @@ load_boxes(const __grid_constant__ CUtensorMap map, unsigned rounds, long long *
     __syncwarp();
     if (kind == BOTH) all_of_cluster();
     if (threadIdx.x == 0) {
-        unsigned first = (kind == BOTH ? blockIdx.x / 2 : blockIdx.x) * 97;
+        unsigned first = blockIdx.x / same * 97;
         long long begin = clock64();
         for (unsigned r = 0; r < rounds + STAGES; r++) {
             unsigned at = r % STAGES, parity = (r / STAGES - 1) & 1;
@@ -181,30 +181,35 @@ load_boxes(const __grid_constant__ CUtensorMap map, unsigned rounds, long long *
     if (kind == BOTH) all_of_cluster();
 }
 
-template <int kind> static double load_rate(const gpu &g, const CUtensorMap &map) {
+template <int kind> static double load_rate(const gpu &g, const CUtensorMap &map, unsigned same) {
     const unsigned rounds = 2000;
     const int blocks = g.multiprocessors / 2 * 2;
     block_times t = times_of(blocks);
     double clocks = median_clocks(t, [&] {
-        launch_clusters(load_boxes<kind>, blocks, 32, STAGES * BOX_BYTES, kind == BOTH ? 2 : 1, map, rounds,
-                        t.clocks);
+        launch_clusters(load_boxes<kind>, blocks, 32, STAGES * BOX_BYTES, kind == BOTH ? 2 : 1, map, same,
+                        rounds, t.clocks);
     });
     return (double)BOX_BYTES * rounds / clocks;
 }
 
 static void measure_tile(const gpu &g) {
     void *data = random_halves((size_t)ROWS * COLUMNS * 2);
-    result("l2_to_shared_bytes_per_clock", load_rate<TILE>(g, matrix_map(data, BOX)), "bytes",
+    const CUtensorMap map = matrix_map(data, BOX);
+    result("l2_to_shared_bytes_per_clock", load_rate<TILE>(g, map, 1), "bytes",
            "the copy engine in tile mode, a clock and multiprocessor, all at once");
+    result("l2_to_shared_two_bytes_per_clock", load_rate<TILE>(g, map, 2), "bytes",
+           "the same if blocks 2 i and 2 i + 1 load the same");
+    result("l2_to_shared_same_bytes_per_clock", load_rate<TILE>(g, map, (unsigned)g.multiprocessors), "bytes",
+           "the same if all blocks load the same");
 }
 static void measure_im2col(const gpu &g) {
     void *data = random_halves((size_t)IMAGES * PIXELS * WIDTH * 2);
-    result("l2_to_shared_im2col_bytes_per_clock", load_rate<IM2COL>(g, image_map(data)), "bytes",
+    result("l2_to_shared_im2col_bytes_per_clock", load_rate<IM2COL>(g, image_map(data), 1), "bytes",
            "the same in im2col mode, a 3x3 window, 56x56 pixels");
 }
 static void measure_multicast(const gpu &g) {
     void *data = random_halves((size_t)ROWS * COLUMNS * 2);
-    result("l2_to_shared_multicast_bytes_per_clock", load_rate<BOTH>(g, matrix_map(data, BOX / 2)), "bytes",
+    result("l2_to_shared_multicast_bytes_per_clock", load_rate<BOTH>(g, matrix_map(data, BOX / 2), 2), "bytes",
            "arriving in tile mode, each block of a pair loads half for both");
 }
 
@@ -280,11 +285,46 @@ __global__ void __launch_bounds__(256) run_dsmem(unsigned *out, long long *clock
     all_of_cluster(); /* the other block may still read */
 }
 
+/* Eight blocks send each other 4 KB, a thread 16 bytes to each, wait for their own 32 KB, and meet. in_turn: each
+   begins with itself, and no two send to the same block at the same time; else all begin with the first. */
+enum { EIGHT = 8, SENT_BYTES = EIGHT * 256 * 16 };
+template <bool in_turn> __global__ void __launch_bounds__(256) exchange(long long *clocks) {
+    extern __shared__ uint4 theirs[]; /* [EIGHT][256] */
+    __shared__ __align__(8) unsigned long long arrived;
+    const unsigned rank = reid_cluster_rank(), v[4] = {rank, 1, 2, 3};
+    const unsigned to = (unsigned)__cvta_generic_to_shared(theirs + rank * 256 + threadIdx.x);
+    const unsigned mbarrier = (unsigned)__cvta_generic_to_shared(&arrived);
+    if (threadIdx.x == 0) reid_mbarrier_init(mbarrier, 1), reid_fence_mbarrier_init();
+    all_of_cluster();
+    long long begin = clock64();
+    for (unsigned r = 0; r < REPEATS; r++) {
+        if (threadIdx.x == 0) reid_mbarrier_arrive_expect_tx(mbarrier, SENT_BYTES);
+#pragma unroll
+        for (unsigned i = 0; i < EIGHT; i++) {
+            const unsigned block = in_turn ? (rank + i) % EIGHT : i;
+            reid_cluster_store_async(reid_cluster_map(to, block), v, reid_cluster_map(mbarrier, block));
+        }
+        wait_for_cluster(mbarrier, r & 1);
+        all_of_cluster();
+    }
+    if (threadIdx.x == 0) clocks[blockIdx.x] = clock64() - begin;
+}
+
+template <bool in_turn> static double exchange_clocks(const gpu &g) {
+    const int blocks = g.multiprocessors / 2 / EIGHT * EIGHT; /* as many as run at once */
+    block_times t = times_of(blocks);
+    return median_clocks(t, [&] { launch_clusters(exchange<in_turn>, blocks, 256, SENT_BYTES, EIGHT, t.clocks); }) /
+           REPEATS;
+}
+
 static void measure_dsmem(const gpu &g) {
     int blocks = g.multiprocessors / 2 * 2;
     unsigned *out;
     block_times t = times_of(blocks);
     CHECK(cudaMalloc(&out, 1024 * (size_t)blocks));
+    result("exchange_clocks", exchange_clocks<true>(g), "clocks",
+           "eight blocks send each other 4 KB by st.async, each beginning with itself, wait, and meet");
+    result("exchange_same_order_clocks", exchange_clocks<false>(g), "clocks", "the same if all begin with the first");
     double clocks = median_clocks(t, [&] { launch_clusters(run_dsmem, blocks, 256, 32768, 2, out, t.clocks); });
     result("dsmem_bytes_per_clock", 32768.0 * REPEATS / clocks, "bytes",
            "16-byte loads from the other block of a pair, a clock and multiprocessor");
