@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-MODES = {"": "fp16", "noclusters": "fp16", "latency": "latency", "int8": "int8", "int8-latency": "int8-latency", "fp32": "fp32",
-         "nowgmma": "nowgmma"}
+MODES = {"": "fp16", "noclusters": "fp16", "latency": "latency", "int8": "int8", "int8-latency": "int8-latency",
+         "fp32": "fp32", "nowgmma": "nowgmma"}
 NEAR, OF_ALL, OF_CELL, SUM, FEW = 0.15, 0.9, 0.8, 0.05, 40
 LARGE = 8  # from this batch on, the tiles are those for large batches
 

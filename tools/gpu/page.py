@@ -51,7 +51,7 @@ class Results:
     """What was measured once on a chip: cells, search, torch, files."""
 
     def __init__(self):
-        self.cells, self.search, self.torch, self.topk, self.files = {}, {}, {}, {}, {}
+        self.cells, self.search, self.grown, self.torch, self.topk, self.files = {}, {}, {}, {}, {}, {}
         self.date, self.torch_version = "", None
 
     def take_lines(self, found):
@@ -62,6 +62,8 @@ class Results:
                 self.topk[x["queries"]] = x["ms"]
             elif "queries" in x and "ours_ms" in x:
                 self.search[x.get("read", "fp16"), x["queries"]] = x
+            elif "grown_ms" in x:
+                self.grown[x["groups"]] = x
             elif "images_s" in x:
                 self.files[x["net"], x["file"]] = x["images_s"]
             elif "net" in x and "ms" in x and x.get("precision", "fp16") == "fp16":
@@ -199,9 +201,12 @@ def search(new, last):
         right = "-" if not ours else "yes" if ours["same_as_cpu"] else "**NO**"
         rows.append([read, n, number(ms), number(old), ratio(ms, old), number(new.topk.get(n)),
                      number(last.topk.get(n)), ratio(new.topk.get(n), ms), right])
+    grown = ["One row more for %d rows of %d%s: %.2f ms; a new index: %.1f." %
+             (x["rows"], x["dim"], " in groups" if x["groups"] else "", x["grown_ms"], x["made_ms"])
+             for x in new.grown.values()]
     return ["## Exact search in a million rows of 512", ""] + \
         table(["read first", "queries", "ms", "before", "ratio", "torch.topk", "before", "topk / ours",
-               "as on the CPU"], rows)
+               "as on the CPU"], rows) + grown + [""] * bool(grown)
 
 
 def files(new, last):

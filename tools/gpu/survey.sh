@@ -263,7 +263,9 @@ part_search() {
     [ -z "$emulator" ] || queries='1 2' rows=3000
     limited $(($(left) - 2)) 'search' build/gpu/search bench reid_kernels.cu $rows 512 0 0 $queries > "$work/search" ||
         failures=1
-    sed 's/^ *//' "$work/search" >> "$out/search.jsonl"
+    limited $(($(left) - 2)) 'search grow' build/gpu/search grow reid_kernels.cu $((rows / 5)) 512 > "$work/grow" ||
+        failures=1
+    sed 's/^ *//' "$work/search" "$work/grow" >> "$out/search.jsonl"
     table search "$(cut -d , -f 4,6 "$work/search" | tr -d '"')"
     return $failures
 }
