@@ -3412,6 +3412,7 @@ DEVICE float4 power4(float4 v, float least, float p) {
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), and columns by the same formula; rows are
    summed first. The output is always fp32. PER: a value is already the sum of this many pixels of a row. GEM: the
    generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
+#define AT_ONCE 8 /* values of a thread on their way */
 STRUCT(pool_arguments);
 extern "C" __global__ void reid_pool(const GRID_CONSTANT pool_arguments a) {
     take_turn();
@@ -3422,23 +3423,33 @@ extern "C" __global__ void reid_pool(const GRID_CONSTANT pool_arguments a) {
     int image = m / (OH * OW), by = m % (OH * OW) / OW, bx = m % OW;
     int top = by * IH / OH, bottom = ((by + 1) * IH + OH - 1) / OH;
     int left = bx * IW / OW, right = ((bx + 1) * IW + OW - 1) / OW;
-    const value_t *x = a.in + (long long)image * IH * IW * C + c;
-    float4 total = make_float4(0, 0, 0, 0);
-    for (int y = top; y < bottom; y++) {
-        float4 row = make_float4(0, 0, 0, 0);
-        for (int column = left; column < right; column++) {
-            float4 v = load4(x + (y * IW + column) * C);
+    const int width = right - left, pixels = (bottom - top) * width;
+    const value_t *x = a.in + (((long long)image * IH + top) * IW + left) * C + c;
+    float4 total = make_float4(0, 0, 0, 0), row = total;
+    for (int first = 0; first < pixels; first += AT_ONCE) {
+        float4 values[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int p = min(first + j, pixels - 1);
+            values[j] = load4(x + (p / width * IW + p % width) * C);
+        }
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            float4 v = values[j];
+            if (first + j >= pixels) continue;
 #if GEM
             v = power4(make_float4(v.x * step, v.y * step, v.z * step, v.w * step), 1e-6f, *a.exponent);
 #endif
             row = make_float4(row.x + v.x, row.y + v.y, row.z + v.z, row.w + v.w);
+            if ((first + j + 1) % width) continue;
+            total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
+            row = make_float4(0, 0, 0, 0);
         }
-        total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
     }
 #if !GEM
     total = make_float4(total.x * step, total.y * step, total.z * step, total.w * step);
 #endif
-    float count = (float)((bottom - top) * (right - left) * PER);
+    float count = (float)(pixels * PER);
     total = make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
 #if GEM
     total = power4(total, 0, 1 / *a.exponent);

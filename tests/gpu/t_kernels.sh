@@ -244,6 +244,8 @@ plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from, \(.*\)) :
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
 plant rest "the last column of a depthwise window" \
     's/for (int kx = 0; kx < KW; kx++) {$/for (int kx = 0; kx < KW - 1; kx++) {/'
+plant rest "a row of the pool that goes on into the next" 's/^            row = make_float4(0, 0, 0, 0);$//'
+plant rest "the last pixel of a bin once more" 's/if (first + j >= pixels) continue;//'
 plant rest "a row of inputs that is added twice" 's/next += IW \* PAIRS, y++;/next += y % 5 ? IW * PAIRS : 0, y++;/'
 plant rest "a row above the image, read from the image before it" \
     's/const bool there = y >= 0 \&\& y < IH;/const bool there = true;/'

@@ -195,12 +195,14 @@ static double time_of_linear(const reid__op *op, int n) {
     return (2.7e-3 + 1.7e-5 * n) * op->ic * op->kh * op->kw;
 }
 
-/* Pools: the time to read bytes from the chip if they are still there, else from memory. A generalised mean issues some
-   40 instructions for each power (assumed). */
+/* Pools: the time to read bytes from the chip if they are still there, else from memory. Eight values of a thread are
+   on their way at once, for 600 clocks, and a generalised mean issues some 40 instructions for each power (assumed). */
 static double time_of_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     double bytes = reid__launch_bytes(g, index) * n, values = (double)n * op->ih * op->iw * op->ic;
     double moved = bytes > REID__L2_BYTES ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;
+    double rounds = ceil((double)op->ih * op->iw / g->pixels_per_sum[op->in] / (op->oh * op->ow) / 8);
+    if (op->kind == REID__POOL) moved = fmax(moved, rounds * 600 / chip->clocks * 1e6);
     return op->gem ? time_overlap(moved, values * 40 / 32 / 4 / time_processors / chip->clocks * 1e6) : moved;
 }
 
