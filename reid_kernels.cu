@@ -223,10 +223,11 @@ DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
 DEVICE void reid_cluster_mbarrier_arrive_cta(unsigned mbarrier) {
     asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
-DEVICE unsigned reid_cluster_load(unsigned address) {
-    unsigned word;
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
-    return word;
+DEVICE uint4 reid_cluster_load_16(unsigned address) {
+    uint4 v;
+    asm volatile("ld.shared::cluster.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+    return v;
 }
 DEVICE void reid_cluster_store(unsigned address, unsigned word) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
@@ -795,16 +796,22 @@ DEVICE float nearest(float v) {
 }
 #endif
 
-/* Adds the parts that the blocks of a cluster have at this place. */
-DEVICE sum_t join(const sum_t *part) {
+/* Four neighbouring sums, in shared memory: the parts that the blocks of a cluster have at this place, added. */
+DEVICE void join(const sum_t *part, sum_t *sums) {
 #if CLUSTERED
-    unsigned at = reid_shared_address(part);
-    sum_t sum = sum_of(reid_cluster_load(reid_cluster_map(at, 0)));
+    const unsigned at = reid_shared_address(part);
+    uint4 parts[SPLIT];
 #pragma unroll
-    for (int i = 1; i < SPLIT; i++) sum += sum_of(reid_cluster_load(reid_cluster_map(at, i)));
-    return sum;
+    for (int i = 0; i < SPLIT; i++) parts[i] = reid_cluster_load_16(reid_cluster_map(at, i));
+#pragma unroll
+    for (int i = 0; i < SPLIT; i++) {
+        const unsigned words[4] = {parts[i].x, parts[i].y, parts[i].z, parts[i].w};
+#pragma unroll
+        for (int c = 0; c < 4; c++) sums[c] = i ? sums[c] + sum_of(words[c]) : sum_of(words[c]);
+    }
 #else
-    return *part;
+#pragma unroll
+    for (int c = 0; c < 4; c++) sums[c] = part[c];
 #endif
 }
 #endif
@@ -1095,8 +1102,8 @@ struct f32_tile {
         const int each = BM * BN / 4 / SPLIT;
 #pragma unroll 1
         for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
-            const float *v = (const float *)((float4 *)shared + at);
-            const float sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
+            float sums[4];
+            join((const float *)((float4 *)shared + at), sums);
             const int owner = at % THREADS, place_of = at / THREADS;
             const int m = m0 + row_of(owner, place_of / FOURS_N), n = n0 + column_of(owner, place_of % FOURS_N);
             if (m < g.pixels && n < OC_PADDED) store_sums(g, sums, m, n);
@@ -1456,12 +1463,13 @@ struct f16_tile {
 
     /* Stores the block's share of the outputs; with ROW_SUMS they stay in shared memory, rounded. */
     DEVICE void store() const {
-        for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
+        const int each = BM * BN / 8 / SPLIT;
+        for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
             int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
             if (m >= g.pixels || n >= OC_PADDED) continue;
             sum_t sums[8];
 #pragma unroll
-            for (int c = 0; c < 8; c++) sums[c] = join(&tile()[row][n - n0 + c]);
+            for (int c = 0; c < 8; c += 4) join(&tile()[row][n - n0 + c], sums + c);
 #if BYTES
             store_sums(g, sums, m, n);
 #else

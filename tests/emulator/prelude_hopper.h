@@ -184,6 +184,11 @@ REID_EMULATOR_FN unsigned reid_cluster_map(unsigned shared, unsigned rank, REID_
 REID_EMULATOR_FN unsigned reid_cluster_load(unsigned address, REID_EMULATOR_LINE) { /* ld.shared::cluster.u32 */
     return reid_emulator.cluster(REID_EMULATOR_LOAD, address, 0, line);
 }
+REID_EMULATOR_FN uint4 reid_cluster_load_16(unsigned address, REID_EMULATOR_LINE) { /* ld.shared::cluster.v4.u32 */
+    unsigned v[4];
+    for (unsigned i = 0; i < 4; i++) v[i] = reid_emulator.cluster(REID_EMULATOR_LOAD, address + 4 * i, 0, line);
+    return make_uint4(v[0], v[1], v[2], v[3]);
+}
 REID_EMULATOR_FN void reid_cluster_store(unsigned address, unsigned value, REID_EMULATOR_LINE) {
     reid_emulator.cluster(REID_EMULATOR_STORE, address, value, line); /* st.shared::cluster.u32 */
 }

@@ -179,6 +179,8 @@ plant bytes "pooled bytes in another order" 's/at\[8\] = (unsigned char)/at[1] =
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
 plant conv "bf16 cut off, not rounded" \
     's/packed\[c\] = (unsigned)reid_f16_from_f32(act(low))/packed[c] = __float_as_uint(act(low)) >> 16/' HALVES=bf16
+plant conv "a part of the outputs that no block finishes" \
+    's/const int each = BM \* BN \/ 8 \/ SPLIT;/const int each = BM * BN \/ 8 \/ SPLIT - 1;/'
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
 plant conv "sums of other blocks behind a barrier that releases nothing" \
     's/^    reid_cluster_arrive();$/    reid_cluster_arrive_relaxed();/' REID_EMULATOR_CHECK=1
