@@ -7752,7 +7752,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
    Rates are per clock and multiprocessor. */
 typedef struct reid__pace {
     double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
-    double l2_to_shared;  /* bytes, when all copy, and those of a pair count once; ... */
+    double l2_to_shared;  /* bytes out of the L2 cache, when all copy ... */
     double alone;         /* ... and when few do */
     double slice_wait;    /* clocks from the request for a slice to its arrival: a ring of N has N on their way */
     double slice;         /* clocks of a slice in addition to its products */
