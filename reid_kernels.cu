@@ -2167,7 +2167,7 @@ struct consumer {
         if (!THEN) give_slot(o.at); /* with THEN, wgmma reads it, too */
 #pragma unroll
         for (int i = 0; i < count; i++)
-            if (f.m + first + i * 32 / pieces < pixels && (row % channels == 0 || f.n + piece * each < row))
+            if (f.m + first + i * 32 / pieces < pixels && (row % OUT_N == 0 || f.n + piece * each < row))
                 to[i * 32 / pieces * (row / each)] = v[i];
         if (!RESIDUAL) __syncwarp(); /* before the next values come */
     }

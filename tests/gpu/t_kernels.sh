@@ -95,8 +95,9 @@ plant wgmma "a residual lands on a slot that the third convolution reads" \
 plant wgmma "the next residual may come before the slot is read" \
     '/DEVICE void give_slot/,/^    }/ s/^        reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
 plant wgmma "outputs past the last pixel" 's/first + i \* 32 \/ pieces < pixels/0 < pixels/'
-plant wgmma "outputs past the last channel" 's/row % channels == 0 || f.n + piece \* each < row/true/' \
-    ONLY=layers
+plant wgmma "outputs past the last channel" 's/row % OUT_N == 0 || f.n + piece \* each < row/true/' ONLY=channels
+plant wgmma "outputs in the half of a tile that has no channels" 's/row % OUT_N == 0 || f/row % channels == 0 || f/' \
+    ONLY=channels
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
 plant wgmma "a pooled row that knows the rows before it" \
