@@ -492,7 +492,7 @@ DEVICE float sigmoid(float x) {
     return full_sigmoid(x);
 #endif
 }
-DEVICE float act(float x) {
+DEVICE float act(float x) { /* ReLU: reid_conv_wgmma and reid_stem_pool take two halves at once, with the same bits */
 #if ACT == ACT_RELU
     return x < 0.0f ? 0.0f : x; /* in this order a NaN stays a NaN */
 #elif ACT == ACT_SILU
