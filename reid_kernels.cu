@@ -2155,7 +2155,7 @@ struct consumer {
 
     /* Stores a warp's 16 pixels of a slot, which it has written itself, to `out`, (pixels, row): 16 bytes a lane, in
        whole lines of memory. By TMA, all warps would wait for the one that issues the store, and it for the store
-       before: 800 clocks a slot on an H200. */
+       before: 800 clocks a slot on an H200, by the model of time. */
     template <int channels, int row> DEVICE void store_slot(unsigned slot, value_t *out, const finish &f) const {
         const int each = 16 / VALUE, pieces = channels / each, count = pieces / 2; /* of a pixel; of a lane */
         const int lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / pieces, piece = lane % pieces;
@@ -2191,8 +2191,7 @@ struct consumer {
             if (THEN || ROW_SUMS) reid_bar_sync(1 + group, 128);
             else __syncwarp();
             if (THEN && stores) give_slot((o.at + SLOTS - 1) % SLOTS);
-            if (ROW_SUMS) sum_rows(slot, m, m0, f.n, carry[i % slots]);
-            if (ROW_SUMS) give_slot(o.at);
+            if (ROW_SUMS) sum_rows(slot, m, m0, f.n, carry[i % slots]), give_slot(o.at);
             else store_slot<channels, row>(slot, out, f);
             then(i % slots, slot);
             stores = true;
@@ -2300,8 +2299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
 reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
     const layout l = {reid_shared_address(shared)};
     let_next_begin();
-    int group = threadIdx.x / 128, across = (a.pixels + TILE_PIXELS - 1) / TILE_PIXELS;
-    int tiles = across * TILES_N;
+    const int group = threadIdx.x / 128, tiles = (a.pixels + TILE_PIXELS - 1) / TILE_PIXELS * TILES_N;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             reid_mbarrier_init(l.full(i), 1);

@@ -20,7 +20,8 @@ typedef struct edit {
     const char *what, *from, *to;
 } edit;
 
-/* reid_conv_wgmma takes the ReLU of two values at once. Without that line it computes one, as the other kernels do. */
+/* reid_conv_wgmma takes the ReLU of two values at once. Without that line it computes one, as the other kernels do: all
+   edits begin with this one, so that the first of them also shows that it keeps the bits. */
 static const edit ONE_AT_A_TIME = {
     "ReLU of one value at a time",
     "if (ACT == ACT_RELU) return reid_max_f16x2(reid_f16x2_from_f32(low, high), 0);", ""};
